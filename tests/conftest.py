@@ -1,0 +1,89 @@
+"""What all tests share: the project's root and the Python environments with a tested jax.
+
+``jax_python`` runs a test once for each environment; without any the test is skipped, visibly, with the command that
+makes them.  ``PALLAS_LSP_TEST_PYTHONS`` names interpreters to use instead of those under ``.venvs``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+VARIABLE = "PALLAS_LSP_TEST_PYTHONS"
+HINT = f"no Python with jax: run 'python3 scripts/run_tests.py', or set {VARIABLE}"
+
+
+class JaxPython(NamedTuple):
+    """A user-side interpreter and the version of the jax in it."""
+
+    version: str
+    python: str
+
+
+def _interpreters() -> list[str]:
+    if named := os.environ.get(VARIABLE):
+        return [path for path in named.split(os.pathsep) if path]
+    executable = "Scripts/python.exe" if os.name == "nt" else "bin/python"
+    return [str(path) for path in sorted(PROJECT.glob(f".venvs/jax-*/{executable}"))]
+
+
+@functools.cache
+def find_jax_pythons() -> tuple[JaxPython, ...]:
+    """Every interpreter for the tests, oldest jax first; one that has no jax is an error in the set-up."""
+    found = []
+    for python in _interpreters():
+        ask = [python, "-I", "-c", "from importlib.metadata import version; print(version('jax'))"]
+        answer = subprocess.run(ask, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise pytest.UsageError(f"{python} has no jax ({answer.stderr.strip().splitlines()[-1:]}): {HINT}")
+        found.append(JaxPython(answer.stdout.strip(), python))
+    return tuple(sorted(found, key=lambda each: [int(part) for part in each.version.split(".") if part.isdigit()]))
+
+
+def pytest_report_header() -> str:
+    found = find_jax_pythons()
+    return "jax: " + (", ".join(f"{each.version} ({each.python})" for each in found) or HINT)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "jax_python" not in metafunc.fixturenames:
+        return
+    cases = [pytest.param(each, id=each.version) for each in find_jax_pythons()]
+    metafunc.parametrize(
+        "jax_python",
+        cases or [pytest.param(None, id="none", marks=pytest.mark.skip(reason=HINT))],
+        scope="session",
+    )
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    return PROJECT
+
+
+@pytest.fixture(scope="session")
+def jax_pythons() -> list[JaxPython]:
+    """All environments with a tested jax, oldest first; skips when there is none."""
+    found = find_jax_pythons()
+    if not found:
+        pytest.skip(HINT)
+    return list(found)
+
+
+@pytest.fixture(scope="session")
+def newest_jax_python(jax_pythons: list[JaxPython]) -> JaxPython:
+    """The newest tested jax: for tests that no version changes."""
+    return jax_pythons[-1]
+
+
+@pytest.fixture(scope="session")
+def server_python() -> str:
+    """The interpreter that the server and the command line run in."""
+    return sys.executable
