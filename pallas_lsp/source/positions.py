@@ -125,6 +125,24 @@ class Lines:
         units = content.encode("utf-16-le", "surrogatepass")[: 2 * max(character, 0)]
         return Position(line, len(units.decode("utf-16-le", "ignore")))
 
+    # -- the units that an LSP client asked for -----------------------------------------------------------------------
+
+    def to_units(self, position: Position, encoding: str) -> tuple[int, int]:
+        """(line, character) with the character in ``encoding``: ``utf-8``, ``utf-16`` or ``utf-32``."""
+        if encoding == "utf-16":
+            return self.to_utf16(position)
+        prefix = self[position.line][: max(position.character, 0)]
+        return position.line, len(prefix) if encoding == "utf-32" else len(prefix.encode("utf-8", "surrogatepass"))
+
+    def from_units(self, line: int, character: int, encoding: str) -> Position:
+        content = self[line]
+        if encoding == "utf-16":
+            return self.from_utf16(line, character)
+        if encoding == "utf-32" or content.isascii():
+            return Position(line, min(max(character, 0), len(content)))
+        prefix = content.encode("utf-8", "surrogatepass")[: max(character, 0)]
+        return Position(line, len(prefix.decode("utf-8", "ignore")))
+
 
 def utf16_length(text: str) -> int:
     return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
