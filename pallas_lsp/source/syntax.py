@@ -6,6 +6,7 @@ Everything here reads one text and never runs it.  ``parse`` is cached by text, 
 from __future__ import annotations
 
 import ast
+import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,6 +63,19 @@ class Syntax:
     @cached_property
     def scopes(self) -> dict[ast.AST, Scope]:
         return build_scopes(self.tree)
+
+    @cached_property
+    def comments(self) -> dict[int, str]:
+        """The comments by 0-based line."""
+        lines = iter([self.lines[number] + "\n" for number in range(len(self.lines))])
+        found: dict[int, str] = {}
+        try:
+            for token in tokenize.generate_tokens(lambda: next(lines, "")):
+                if token.type == tokenize.COMMENT:
+                    found[token.start[0] - 1] = token.string
+        except (tokenize.TokenError, SyntaxError):
+            pass  # what was read so far still holds
+        return found
 
     # -- places -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,112 @@
+"""From faults to findings: the rules in order, the same finding from several captures merged, suppressions, order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from pallas_lsp.model import Fault, Finding, Stage
+from pallas_lsp.rules.base import registry
+from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.messages import listed, short
+
+_IGNORE = re.compile(r"#\s*pallas-lsp:\s*ignore(?:\[(?P<rules>[^\]]*)\])?")
+_STAGES = {
+    Stage.READ: "reading",
+    Stage.BUILD: "building",
+    Stage.TRACE: "tracing",
+    Stage.LOWER: "lowering",
+    Stage.CONFIRM: "confirming",
+}
+_ARGUMENTS_SHOWN = 100
+
+
+@dataclass
+class _Group:
+    """The same finding, from one or several captures, drivers and targets."""
+
+    finding: Finding
+    kernels: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    all_targets: set[str] = field(default_factory=set)
+
+
+def judge(faults: Iterable[Fault], context: Context) -> tuple[Finding, ...]:
+    """The findings of a run, sorted by place, each once, without those that a comment silences."""
+    groups: dict[tuple[object, ...], _Group] = {}
+    for fault in faults:
+        finding = _judge_one(fault, context)
+        if finding is None or suppressed(finding, context):
+            continue
+        key = (finding.rule, finding.location, finding.severity, re.sub(r"\d+", "#", finding.message))
+        group = groups.setdefault(key, _Group(finding))
+        capture = context.capture(fault)
+        _add(group.kernels, finding.kernel)
+        for arguments in finding.arguments:
+            _add(group.arguments, arguments)
+        if fault.target:
+            _add(group.targets, fault.target)
+        group.all_targets.update(capture.targets if capture is not None else ())
+    return sort(_merged(group) for group in groups.values())
+
+
+def _judge_one(fault: Fault, context: Context) -> Finding | None:
+    for rule in registry():
+        finding = rule.judge(fault, context)
+        if finding is not None:
+            return finding
+    return None
+
+
+def _add(items: list[str], item: str) -> None:
+    if item and item not in items:
+        items.append(item)
+
+
+def _merged(group: _Group) -> Finding:
+    finding = group.finding
+    data = {**finding.data, "targets": list(group.targets)} if group.targets else finding.data
+    return replace(
+        finding,
+        message=f"{finding.message}\n{_circumstances(group)}".rstrip(),
+        kernel=", ".join(group.kernels),
+        arguments=tuple(group.arguments),
+        data=data,
+    )
+
+
+def _circumstances(group: _Group) -> str:
+    """Where and for what it was found: ``Found while tracing kernel `k` for f32[64].``"""
+    if not group.kernels and not group.arguments:
+        return ""
+    names = ", ".join(f"`{name}`" for name in group.kernels)
+    text = f"Found while {_STAGES[group.finding.stage]}"
+    if names:
+        text += f" {'kernel' if len(group.kernels) == 1 else 'kernels'} {names}"
+    if group.arguments:
+        text += f" for {listed([short(a, _ARGUMENTS_SHOWN) for a in group.arguments])}"
+    if group.targets and group.all_targets - set(group.targets):
+        text += f" on {', '.join(group.targets)} only"
+    return text + "."
+
+
+def suppressed(finding: Finding, context: Context) -> bool:
+    """Whether a comment ``# pallas-lsp: ignore[rule]`` (or ``ignore`` alone) on its first or last line silences it."""
+    syntax = context.syntax(finding.location.path)
+    if syntax is None:
+        return False
+    range_ = finding.location.range
+    for line in {range_.start.line, range_.end.line}:
+        match = _IGNORE.search(syntax.comments.get(line, ""))
+        if match is None:
+            continue
+        rules = match.group("rules")
+        if rules is None or finding.rule in {rule.strip() for rule in rules.split(",")}:
+            return True
+    return False
+
+
+def sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda f: (f.location, f.rule, f.message)))

@@ -1,0 +1,87 @@
+"""What a rule is, and the registry: the rule modules of this folder.
+
+A rule is one file here that has
+
+- a docstring: its documentation page, with the headings of ``HEADINGS``;
+- ``SINCE``: the version of Pallas LSP that brought it;
+- ``judge(fault, context)``: a finding, or None where the fault is not this rule's.
+
+``SPECIFICITY`` (50 where absent) orders the rules: the first finding wins, and ``pallas-error`` with 0 comes last.  The
+rule's name is the file's, with hyphens.  Nothing else has to be touched to add one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pallas_lsp.model import Fault, Finding
+from pallas_lsp.rules.context import Context
+
+HEADINGS = (
+    "What it does",
+    "Why it is wrong",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "Applies to",
+    "Source",
+)
+FALLBACK = "pallas-error"
+DEFAULT_SPECIFICITY = 50
+
+Judge = Callable[[Fault, Context], Finding | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    since: str
+    page: str
+    """The documentation page as Markdown, without a title."""
+    judge: Judge
+    specificity: int = DEFAULT_SPECIFICITY
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the section ``What it does``."""
+        body = self.page.partition(f"## {HEADINGS[0]}\n")[2].strip()
+        paragraph = " ".join(body.partition("\n\n")[0].split())
+        head, stop, _ = paragraph.partition(". ")
+        return head + "." if stop else paragraph
+
+
+@functools.cache
+def registry() -> tuple[Rule, ...]:
+    """All rules, the most specific first."""
+    package = importlib.import_module("pallas_lsp.rules")
+    rules = []
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        judge = getattr(module, "judge", None)
+        since = getattr(module, "SINCE", None)
+        if judge is None or since is None:
+            continue
+        rules.append(
+            Rule(
+                name=info.name.replace("_", "-"),
+                since=since,
+                page=inspect.cleandoc(module.__doc__ or ""),
+                judge=judge,
+                specificity=getattr(module, "SPECIFICITY", DEFAULT_SPECIFICITY),
+            )
+        )
+    return tuple(sorted(rules, key=lambda rule: (-rule.specificity, rule.name)))
+
+
+def rule_named(name: str) -> Rule | None:
+    return next((rule for rule in registry() if rule.name == name), None)
+
+
+def rule_name(module: str) -> str:
+    """The rule's name from its module's ``__name__``."""
+    return module.rpartition(".")[2].replace("_", "-")
