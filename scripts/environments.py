@@ -51,11 +51,11 @@ class TestedJax:
         return [f"jax=={self.version}", *self.extras, "pytest"]
 
 
-# jax 0.10.2 needs absl-py for Mosaic GPU and does not declare it.
+# Mosaic GPU (0.10.2) and the kernels that ship inside jax (all versions) need absl-py, which jax does not declare.
 TESTED = (
     TestedJax("0.10.2", python=(3, 11), oldest=(3, 11), extras=("absl-py",)),
-    TestedJax("0.11.2", python=(3, 12), oldest=(3, 12)),
-    TestedJax("0.12.0.1", python=(3, 13), oldest=(3, 12)),
+    TestedJax("0.11.2", python=(3, 12), oldest=(3, 12), extras=("absl-py",)),
+    TestedJax("0.12.0.1", python=(3, 13), oldest=(3, 12), extras=("absl-py",)),
 )
 DEV_PINS = PINS / "dev.txt"
 
