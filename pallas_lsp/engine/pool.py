@@ -1,0 +1,187 @@
+"""Workers by interpreter: one zygote each, or, without fork, one spare that is imported beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+
+from pallas_lsp.engine.errors import WorkerUnavailable
+from pallas_lsp.engine.log import Log
+from pallas_lsp.engine.process import Worker
+from pallas_lsp.engine.settings import Settings
+from pallas_lsp.model import WorkerInfo
+
+_OLDEST_JAX = (0, 10)
+_REMEMBERED = 5.0
+"""Seconds for which an interpreter that did not work is not tried again."""
+
+
+class _Slot:
+    """The worker of one interpreter that waits for, or (forking) serves, runs."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.ready: Worker | None = None
+        self.refill: asyncio.Task[None] | None = None
+        self.failed: tuple[float, WorkerUnavailable] | None = None
+        self.users = 0
+
+
+class Pool:
+    def __init__(self, settings: Settings, log: Log) -> None:
+        self._settings = settings
+        self._log = log
+        self._slots: OrderedDict[str, _Slot] = OrderedDict()
+        self._closing = False
+        self._ends: set[asyncio.Task[None]] = set()
+
+    async def info(self, python: str) -> WorkerInfo:
+        """What the interpreter has; raises WorkerUnavailable."""
+        slot = self._slot(python)
+        async with slot.lock:
+            worker = await self._ready(python, slot)
+        assert worker.info is not None
+        return worker.info
+
+    @contextlib.asynccontextmanager
+    async def worker(self, python: str) -> AsyncIterator[Worker]:
+        """A worker for one run; raises WorkerUnavailable."""
+        slot = self._slot(python)
+        slot.users += 1
+        try:
+            async with slot.lock:
+                worker = await self._ready(python, slot)
+                if not worker.forks:
+                    slot.ready = None
+                    self._refill(python, slot)
+            try:
+                yield worker
+            finally:
+                if not worker.forks:
+                    await self._end(worker)
+        finally:
+            slot.users -= 1
+            self._evict()
+
+    def _slot(self, python: str) -> _Slot:
+        if self._closing:
+            raise WorkerUnavailable("interpreter-broken", "the checker is ending", "Start it again.")
+        slot = self._slots.setdefault(python, _Slot())
+        self._slots.move_to_end(python)
+        return slot
+
+    async def _ready(self, python: str, slot: _Slot) -> Worker:
+        """The slot's worker, started anew where it died or its packages changed; call with the lock held."""
+        worker = slot.ready
+        if worker is not None and (not worker.alive or worker.outdated):
+            slot.ready = None
+            # Runs in it go on; a zygote ends once they have.
+            self._spawn(self._end_when_idle(worker))
+        if slot.ready is None:
+            if slot.failed is not None and time.monotonic() - slot.failed[0] < _REMEMBERED:
+                raise slot.failed[1]
+            slot.ready = await self._start(python, slot)
+        return slot.ready
+
+    async def _start(self, python: str, slot: _Slot) -> Worker:
+        settings = self._settings
+        environment = dict(settings.environment)
+        if not settings.fork:
+            environment["PALLAS_LSP_FORK"] = "0"
+        slot.failed = None
+        try:
+            worker = await Worker.start(
+                python, environment=environment, log=self._log, limits=settings.limits, program=settings.worker
+            )
+            try:
+                _check(worker)
+            except WorkerUnavailable:
+                await self._end(worker)
+                raise
+        except WorkerUnavailable as error:
+            slot.failed = (time.monotonic(), error)
+            raise
+        return worker
+
+    def _refill(self, python: str, slot: _Slot) -> None:
+        async def refill() -> None:
+            async with slot.lock:
+                if slot.ready is None and not self._closing:
+                    with contextlib.suppress(WorkerUnavailable):
+                        slot.ready = await self._start(python, slot)
+
+        slot.refill = self._spawn(refill())
+
+    def _spawn(self, work: object) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self._ends.add(task)
+        task.add_done_callback(self._ends.discard)
+        return task
+
+    async def _end(self, worker: Worker) -> None:
+        with contextlib.suppress(Exception):
+            await worker.close()
+
+    async def _end_when_idle(self, worker: Worker) -> None:
+        while worker.alive and worker.busy and not self._closing:
+            await asyncio.sleep(0.2)
+        await self._end(worker)
+
+    def _evict(self) -> None:
+        """Keep the interpreters used last."""
+        for python, slot in list(self._slots.items()):
+            if len(self._slots) <= self._settings.interpreters:
+                return
+            if slot.users == 0 and not slot.lock.locked():
+                del self._slots[python]
+                if slot.ready is not None:
+                    self._spawn(self._end(slot.ready))
+
+    async def close(self) -> None:
+        """End all workers."""
+        self._closing = True
+        for slot in self._slots.values():
+            if slot.refill is not None:
+                slot.refill.cancel()
+        if self._ends:
+            await asyncio.wait(set(self._ends), timeout=10)
+        await asyncio.gather(*(self._end(slot.ready) for slot in self._slots.values() if slot.ready is not None))
+        self._slots.clear()
+
+
+def _check(worker: Worker) -> None:
+    """Whether the interpreter's jax can be used; raises WorkerUnavailable."""
+    info = worker.info
+    assert info is not None
+    if info.jax is None:
+        reason = info.missing.get("jax", "")
+        absent = not reason or "No module named 'jax'" in reason
+        if absent:
+            raise WorkerUnavailable(
+                "no-jax",
+                f"{worker.python} has no jax",
+                f"Install it there ({worker.python} -m pip install jax), or choose the project's own interpreter with the "
+                "setting 'python' (or --python).",
+            )
+        raise WorkerUnavailable(
+            "no-jax",
+            f"jax cannot be imported in {worker.python}: {reason}",
+            f"Repair the installation ({worker.python} -m pip install --upgrade jax), or choose another interpreter.",
+        )
+    if _version(info.jax) < _OLDEST_JAX:
+        raise WorkerUnavailable(
+            "jax-too-old",
+            f"{worker.python} has jax {info.jax}; Pallas kernels are checked from jax 0.10 on",
+            f"Upgrade it there ({worker.python} -m pip install --upgrade jax), or choose another interpreter.",
+        )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    numbers = []
+    for part in text.split(".")[:2]:
+        digits = "".join(c for c in part if c.isdigit())
+        numbers.append(int(digits or 0))
+    return tuple(numbers)

@@ -1,0 +1,285 @@
+"""One worker process: start, handshake, runs with a clock for each stage, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pallas_lsp.engine.codec import decode
+from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
+from pallas_lsp.engine.log import Log, pump
+from pallas_lsp.engine.settings import Limits
+from pallas_lsp.model import WorkerInfo
+
+PROTOCOL = 1
+PROGRAM = str(Path(__file__).resolve().parent.parent / "worker")
+_CHUNK = 1 << 16
+_GRACE = 2.0
+_CODES = {1: "crashed", 2: "cancelled", 3: "out-of-memory", 4: "exited"}
+
+OnEvent = Callable[[str, dict[str, Any]], None]
+
+
+class _Running:
+    """A run's clock: a ``stage`` notification restarts it."""
+
+    def __init__(self, on_event: OnEvent, limits: Limits) -> None:
+        self.on_event = on_event
+        self.limits = limits
+        self.begin("import")
+
+    def begin(self, stage: str) -> None:
+        self.stage = stage
+        self.deadline = asyncio.get_running_loop().time() + self.limits.seconds(stage)
+
+
+class Worker:
+    """A started worker.  ``forks``: it serves any number of runs; else it serves one."""
+
+    def __init__(self, process: asyncio.subprocess.Process, python: str, log: Log) -> None:
+        self._process = process
+        self._log = log
+        self._ids = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._running: dict[int, _Running] = {}
+        self._unasked: dict[str, Any] | None = None
+        self.python = python
+        self.info: WorkerInfo | None = None
+        self.forks = False
+        self.alive = True
+        self.used = False
+        self.watch: dict[str, int] = {}
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._tasks = [
+            asyncio.create_task(self._read(process.stdout)),
+            asyncio.create_task(pump(process.stderr, log)),
+            asyncio.create_task(self._watch()),
+        ]
+
+    # -- start ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    async def start(
+        cls, python: str, *, environment: Mapping[str, str], log: Log, limits: Limits, program: str | None = None
+    ) -> Worker:
+        """Start a worker and shake hands; raises WorkerUnavailable."""
+        variables = {**os.environ, "PYTHONIOENCODING": "utf-8:backslashreplace", **environment}
+        for name in ("PYTHONHOME", "__PYVENV_LAUNCHER__"):  # of our own interpreter, wrong for another
+            variables.pop(name, None)
+        options: dict[str, Any] = {"start_new_session": True}
+        if sys.platform == "win32":
+            options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                python, "-u", program or PROGRAM,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=variables, cwd=tempfile.gettempdir(), **options,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise WorkerUnavailable(
+                "interpreter-broken",
+                f"{python} could not be started: {error}",
+                "Choose another interpreter with the setting 'python' (or --python).",
+            ) from error
+        worker = cls(process, python, log)
+        try:
+            await worker._shake_hands(limits.start_seconds)
+        except BaseException:
+            await worker.close(grace=0)
+            raise
+        return worker
+
+    async def _shake_hands(self, seconds: float) -> None:
+        try:
+            answer = await asyncio.wait_for(self._request("initialize", {"protocol": PROTOCOL, "preimport": []}), seconds)
+            self.info = decode(answer, WorkerInfo)
+        except TimeoutError:
+            raise WorkerUnavailable(
+                "interpreter-broken",
+                f"{self.python} did not import jax within {seconds:g} seconds",
+                "Check that 'import jax' works there; on a slow disk try again, the second time is faster.",
+            ) from None
+        except (RunFailed, ValueError) as error:
+            raise self._no_handshake(str(error)) from error
+        self.forks = answer.get("mode") == "fork"
+        if not self.forks and answer.get("mode_reason"):
+            self._log(f"each check starts a process of its own: {answer['mode_reason']}")
+        self.watch = {path: _changed(path) for path in answer.get("watch") or ()}
+
+    def _no_handshake(self, reason: str) -> WorkerUnavailable:
+        if self._unasked is not None and self._unasked.get("code") == 5:
+            version = self._unasked.get("data", {}).get("python", "too old")
+            return WorkerUnavailable(
+                "python-too-old",
+                f"{self.python} is Python {version}; jax with Pallas kernels needs 3.10 or newer",
+                "Choose a newer interpreter with the setting 'python' (or --python).",
+            )
+        return WorkerUnavailable(
+            "interpreter-broken",
+            f"{self.python} did not run the checker: {reason}",
+            "The log has what it printed; choose another interpreter with the setting 'python' (or --python).",
+        )
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._running)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether packages were installed or removed since the start."""
+        return any(_changed(path) != then for path, then in self.watch.items())
+
+    # -- messages ---------------------------------------------------------------------------------------------------
+
+    async def _request(self, method: str, params: dict[str, Any], request: int | None = None) -> dict[str, Any]:
+        request = next(self._ids) if request is None else request
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[request] = future
+        try:
+            if not self.alive:
+                raise self._ended()
+            self._send({"jsonrpc": "2.0", "id": request, "method": method, "params": params})
+            return await future
+        finally:
+            self._answers.pop(request, None)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        """Write without waiting: a cancel must get out of a task that is being cancelled."""
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(json.dumps(message, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n")
+
+    async def _read(self, stdout: asyncio.StreamReader) -> None:
+        parts: list[bytes] = []
+        while data := await stdout.read(_CHUNK):
+            *whole, rest = data.split(b"\n")
+            if whole:
+                whole[0] = b"".join((*parts, whole[0]))
+                parts = []
+            parts.append(rest)
+            for line in whole:
+                self._receive(line)
+        await self._process.wait()
+        self.alive = False
+        for future in list(self._answers.values()):
+            if not future.done():
+                future.set_exception(self._ended())
+
+    async def _watch(self) -> None:
+        """What a dead worker's run left in its group would keep the streams open."""
+        await self._process.wait()
+        _kill(self._process)
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+            if "method" in message:
+                self._notified(message["method"], message["params"])
+            elif message.get("id") is None:
+                self._unasked = message.get("error") or {}
+            elif (future := self._answers.get(message["id"])) is not None and not future.done():
+                if "error" in message:
+                    future.set_exception(_failure(message["error"]))
+                else:
+                    future.set_result(message["result"])
+        except Exception as error:
+            self._log(f"the worker sent what is no message ({error!r}): {line[:200]!r}")
+
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
+        running = self._running.get(params.get("run", 0))
+        if running is None:
+            return
+        if method == "stage":
+            running.begin(str(params.get("stage", "")))
+        running.on_event(method, params)
+
+    def _ended(self) -> RunFailed:
+        code = self._process.returncode
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+            kind = "out-of-memory" if name == "SIGKILL" else "crashed"
+            return RunFailed(kind, f"ended by {name}", detail=name)
+        return RunFailed("exited", f"ended itself with status {code}", detail=str(code))
+
+    # -- runs -------------------------------------------------------------------------------------------------------
+
+    async def run(self, params: dict[str, Any], on_event: OnEvent, limits: Limits) -> dict[str, Any]:
+        """Execute a run; raises RunFailed.  Cancelling the task, or a stage that is over its limit, ends the run."""
+        loop = asyncio.get_running_loop()
+        self.used = True
+        request = next(self._ids)
+        task = asyncio.ensure_future(self._request("run", params, request))
+        running = _Running(on_event, limits)
+        self._running[request] = running
+        end = loop.time() + limits.total_seconds
+        try:
+            while True:
+                # A stage that begins meanwhile may have a shorter limit, so look again after a second.
+                await asyncio.wait({task}, timeout=min(running.deadline - loop.time(), 1.0))
+                if task.done():
+                    return task.result()
+                if loop.time() >= running.deadline:
+                    raise RunFailed("timed-out", f"took more than {limits.seconds(running.stage):g} s", running.stage)
+                if loop.time() >= end:
+                    raise RunFailed("timed-out", f"took more than {limits.total_seconds:g} s", running.stage)
+        except RunFailed as failed:
+            failed.stage = failed.stage or running.stage
+            raise
+        finally:
+            del self._running[request]
+            if not task.done():
+                self._send({"jsonrpc": "2.0", "method": "cancel", "params": {"run": request}})
+                task.cancel()
+
+    # -- end --------------------------------------------------------------------------------------------------------
+
+    async def close(self, grace: float = _GRACE) -> None:
+        """End the worker and all that it started; by the end of its input, else by force."""
+        process = self._process
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), grace)
+        except TimeoutError:
+            _kill(process)
+            await process.wait()
+        finally:
+            self.alive = False
+        for task in self._tasks:
+            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(task, 1.0)
+
+
+def _failure(error: dict[str, Any]) -> RunFailed:
+    data = error.get("data") or {}
+    kind = _CODES.get(error.get("code", 0), "internal-error")
+    detail = str(data.get("traceback") or data.get("signal") or data.get("status") or "")
+    if data.get("signal") == "SIGXCPU":
+        return RunFailed("timed-out", "took more processor time than its limit", str(data.get("stage") or ""))
+    return RunFailed(kind, str(error.get("message")), str(data.get("stage") or ""), detail)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], check=False, capture_output=True)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116
+    except OSError:
+        return 0
