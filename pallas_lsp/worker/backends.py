@@ -1,0 +1,107 @@
+"""Which backend a launch is written for, and for which devices it is lowered."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from . import compat
+
+_BY_MODULE = (("mosaic_gpu", "mosaic_gpu"), ("triton", "triton"), ("pallas.mosaic", "tpu"), ("pallas.tpu", "tpu"))
+_BY_NAME = {"mosaic_gpu": "mosaic_gpu", "triton": "triton", "mosaic_tpu": "tpu", "mosaic": "tpu"}
+
+
+def _of_module(name: str) -> str | None:
+    if not name.startswith("jax"):
+        return None
+    return next((backend for part, backend in _BY_MODULE if part in name), None)
+
+
+def of_launch(api: str, options: dict[str, Any], namespace: dict[str, Any]) -> str:
+    """``mosaic_gpu``, ``triton``, ``tpu``, or ``any`` for a kernel that names no backend.
+
+    In order: the launch function, its mesh, its compiler parameters, the memory spaces of its specs, and what the
+    body's module imports.
+    """
+    if api.startswith("plgpu"):
+        return "mosaic_gpu"
+    if api.startswith("pltpu"):
+        return "tpu"
+    if (named := _BY_NAME.get(str(options.get("backend")))) is not None:
+        return named
+    for option in ("mesh", "compiler_params", "grid_spec", "scratch_shapes", "scratch_types", "in_specs", "out_specs"):
+        found = {backend for value in _objects(options.get(option)) if (backend := _of_module(_module(value)))}
+        if len(found) == 1:
+            return found.pop()
+        if option == "compiler_params" and isinstance(options.get(option), dict):
+            keys = [_BY_NAME[key] for key in options[option] if key in _BY_NAME]
+            if len(keys) == 1:
+                return keys[0]
+    imported = {
+        backend
+        for value in namespace.values()
+        if isinstance(value, types.ModuleType) and (backend := _of_module(value.__name__))
+    }
+    return imported.pop() if len(imported) == 1 else "any"
+
+
+def _module(value: Any) -> str:
+    return str(getattr(value if isinstance(value, type) else type(value), "__module__", ""))
+
+
+def _objects(tree: Any) -> list[Any]:
+    """The objects of a tree of specs, and the memory spaces that they name."""
+    import jax
+
+    if tree is None:
+        return []
+    leaves = [tree] if hasattr(tree, "in_specs") else jax.tree_util.tree_leaves(tree)
+    spaces = [space for leaf in leaves if (space := getattr(leaf, "memory_space", None)) is not None]
+    if hasattr(tree, "in_specs"):
+        for part in (tree.in_specs, tree.out_specs, getattr(tree, "scratch_shapes", ())):
+            spaces += _objects(part)
+    return [*leaves, *spaces]
+
+
+# Primitives that only one generation of GPUs has.
+_BLACKWELL = ("tcgen05", "tmem", "async_copy_scales", "async_copy_sparse")
+_HOPPER = ("wgmma",)
+
+
+def targets(backend: str, program: Any, wanted: dict[str, Any]) -> list[tuple[str, str]]:
+    """(platform, kind) pairs to lower a kernel for; ``wanted`` as in the ``run`` request.
+
+    A kernel that uses the instructions of one GPU generation is lowered for that one alone; one that uses none of
+    either, for the first wanted target.
+    """
+    capabilities = list(wanted.get("mosaic_gpu") or ["9.0", "10.0"])
+    if backend == "tpu":
+        return [("tpu", str((wanted.get("tpu") or ["TPU v5 lite"])[0]))]
+    if backend == "any":
+        return [("cuda", capabilities[0]), *targets("tpu", program, wanted)]
+    names = _primitives(program)
+    if any(name.startswith(_BLACKWELL) for name in names) or "tmem" in _memory_spaces(program):
+        fitting = [c for c in capabilities if float(c) >= 10] or ["10.0"]
+    elif any(name.startswith(_HOPPER) for name in names):
+        fitting = [c for c in capabilities if 9 <= float(c) < 10] or ["9.0"]
+    else:
+        fitting = capabilities[:1]
+    return [("cuda", capability) for capability in fitting[:1]]
+
+
+def _primitives(program: Any) -> set[str]:
+    from . import equations
+
+    return {chain[-1].primitive.name for chain in equations.chains(program)}
+
+
+def _memory_spaces(program: Any) -> set[str]:
+    from . import equations
+
+    found = set()
+    for chain in equations.chains(program):
+        for inner in compat.sub_jaxprs(chain[-1]):
+            for var in inner.invars:
+                space = getattr(var.aval, "memory_space", None)
+                found.add(str(getattr(space, "value", space) or "").lower())
+    return found

@@ -1,0 +1,77 @@
+"""Where the user's specs were made: BlockSpecs, refs, barriers, transforms, meshes, compiler parameters.
+
+jax blames the line that launches for a fault in any of these; the object in the traceback leads back to its own line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import types
+from typing import Any
+
+from . import frames
+
+# (module, class)
+_KINDS = (
+    ("jax._src.pallas.core", "BlockSpec"),
+    ("jax._src.pallas.core", "GridSpec"),
+    ("jax._src.pallas.core", "MemoryRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "BlockSpec"),
+    ("jax._src.pallas.mosaic_gpu.core", "GPUMemoryRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "RefUnion"),
+    ("jax._src.pallas.mosaic_gpu.core", "WGMMAAccumulatorRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "Barrier"),
+    ("jax._src.pallas.mosaic_gpu.core", "ClusterBarrier"),
+    ("jax._src.pallas.mosaic_gpu.core", "TilingTransform"),
+    ("jax._src.pallas.mosaic_gpu.core", "SwizzleTransform"),
+    ("jax._src.pallas.mosaic_gpu.core", "Mesh"),
+    ("jax._src.pallas.mosaic_gpu.core", "CompilerParams"),
+    ("jax._src.pallas.mosaic.core", "PrefetchScalarGridSpec"),
+    ("jax._src.pallas.mosaic.core", "CompilerParams"),
+    ("jax._src.pallas.mosaic.core", "TensorCoreMesh"),
+    ("jax._src.pallas.triton.core", "CompilerParams"),
+    ("jax._src.core", "ShapeDtypeStruct"),
+)
+_NEAR = 4
+_MOST = 20_000
+
+_births: dict[int, tuple[Any, list[frames.Frame]]] = {}
+
+
+def install() -> None:
+    """Record the place of each construction from now on."""
+    for module_name, name in _KINDS:
+        cls = getattr(sys.modules.get(module_name), name, None)
+        if isinstance(cls, type) and "__init__" in vars(cls):
+            with contextlib.suppress(TypeError):
+                cls.__init__ = _recorded(cls.__init__)  # type: ignore[misc]
+
+
+def _recorded(original: Any) -> Any:
+    @functools.wraps(original)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        caller = sys._getframe(1)
+        if len(_births) < _MOST and id(self) not in _births and _user_near(caller):
+            _births[id(self)] = (self, frames.of_stack(caller, 12))
+
+    return initialise
+
+
+def _user_near(frame: types.FrameType | None) -> bool:
+    """Whether the user's code asked for the object itself; copies that jax makes stand deeper."""
+    for _ in range(_NEAR):
+        if frame is None:
+            return False
+        if frames.origin(frame.f_code.co_filename) is not None:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def of(value: Any) -> list[frames.Frame]:
+    """The user's frames at the construction of a value, outermost first; empty where it was not recorded."""
+    known = _births.get(id(value))
+    return known[1] if known is not None and known[0] is value else []

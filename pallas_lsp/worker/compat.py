@@ -1,0 +1,269 @@
+"""Everything that touches jax's internals, for every supported version.
+
+Public API comes first; where a private name is needed it stands in ``INTERNALS``, so that a test can say which names a
+new jax release no longer has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+PROTOCOL = 1
+OLDEST = (0, 10)
+
+BACKENDS = {
+    "mosaic_gpu": "jax.experimental.pallas.mosaic_gpu",
+    "triton": "jax.experimental.pallas.triton",
+    "tpu": "jax.experimental.pallas.tpu",
+}
+
+# (module, dotted attribute): what is used of jax beyond its public API.
+INTERNALS = (
+    ("jax._src.core", "Jaxpr"),
+    ("jax._src.core", "JaxprEqn"),
+    ("jax._src.core", "Tracer"),
+    ("jax._src.source_info_util", "JaxStackTraceBeforeTransformation"),
+    ("jax._src.state.types", "AbstractRef"),
+    ("jax._src.state.types", "uninitialized"),
+    ("jax._src.state.types", "_ref_type_aval_mappings"),
+    ("jax._src.xla_bridge", "_backends"),
+    ("jax._src.pallas.core", "BlockSpec"),
+)
+
+
+def missing_internals() -> list[str]:
+    """The names of ``INTERNALS`` that this jax does not have."""
+    missing = []
+    for module, attribute in INTERNALS:
+        try:
+            value = importlib.import_module(module)
+            for part in attribute.split("."):
+                value = getattr(value, part)
+        except (ImportError, AttributeError):
+            missing.append(f"{module}.{attribute}")
+    return missing
+
+
+# -- the handshake ---------------------------------------------------------------------------------------------------
+
+_missing: dict[str, str] = {}
+
+
+def preimport() -> None:
+    """Import jax and each Pallas backend; what cannot be imported is told in ``worker_info``."""
+    try:
+        importlib.import_module("jax.experimental.pallas")
+    except BaseException as error:  # noqa: BLE001 - a broken jax must not end the handshake
+        _missing["jax"] = _reason(error)
+        return
+    for backend, module in BACKENDS.items():
+        try:
+            importlib.import_module(module)
+        except BaseException as error:  # noqa: BLE001
+            _missing[backend] = _reason(error)
+    with contextlib.suppress(Exception):
+        # Full tracebacks, with the user's frames in them, are what faults are located by.
+        importlib.import_module("jax").config.update("jax_traceback_filtering", "off")
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def worker_info() -> dict[str, Any]:
+    """The fields of ``WorkerInfo``."""
+    jax = sys.modules.get("jax")
+    return {
+        "protocol": PROTOCOL,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable,
+        "jax": getattr(jax, "__version__", None) if "jax" not in _missing else None,
+        "backends": [name for name, module in BACKENDS.items() if module in sys.modules and name not in _missing],
+        "missing": dict(_missing),
+    }
+
+
+def backends_initialized() -> bool:
+    """Whether jax started a backend in this process: such a process must not be forked."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bool(getattr(bridge, "_backends", None))
+
+
+# -- types and programs ----------------------------------------------------------------------------------------------
+
+
+def is_equation(value: Any) -> bool:
+    return type(value).__name__ == "JaxprEqn" and hasattr(value, "primitive") and hasattr(value, "source_info")
+
+
+def is_jaxpr(value: Any) -> bool:
+    return hasattr(value, "eqns") and hasattr(value, "invars")
+
+
+def open_jaxpr(value: Any) -> Any:
+    """The jaxpr of a jaxpr or closed jaxpr, else None."""
+    inner = getattr(value, "jaxpr", None)
+    if is_jaxpr(inner):
+        return inner
+    return value if is_jaxpr(value) else None
+
+
+def sub_jaxprs(equation: Any) -> Iterator[Any]:
+    """The programs inside an equation's parameters, nested tuples included."""
+    pending = list(equation.params.values())
+    while pending:
+        value = pending.pop(0)
+        if isinstance(value, (tuple, list)):
+            pending.extend(value)
+        elif (jaxpr := open_jaxpr(value)) is not None:
+            yield jaxpr
+
+
+def closed(jaxpr_param: Any, consts: tuple[Any, ...] = ()) -> Any:
+    if hasattr(jaxpr_param, "jaxpr") and hasattr(jaxpr_param, "consts"):
+        return jaxpr_param
+    from jax.extend import core
+
+    return core.ClosedJaxpr(jaxpr_param, consts)
+
+
+def program_source(jaxpr: Any) -> str:
+    """File of the function that a jaxpr was traced from, or an empty string."""
+    info = getattr(jaxpr, "debug_info", None)
+    text = getattr(info, "func_src_info", None) or ""
+    return _SOURCE.sub(r"\1", text) if _SOURCE.search(text) else ""
+
+
+_SOURCE = re.compile(r"^.* at (.+):\d+$")
+
+
+def is_ref(aval: Any) -> bool:
+    from jax._src.state.types import AbstractRef
+
+    return isinstance(aval, AbstractRef)
+
+
+def is_tracer(value: Any) -> bool:
+    from jax._src.core import Tracer
+
+    return isinstance(value, Tracer)
+
+
+_SHORT = {
+    "float": "f",
+    "bfloat": "bf",
+    "uint": "u",
+    "int": "i",
+    "complex": "c",
+}
+
+
+def notation(value: Any) -> str:
+    """A type in JAX's notation: ``bf16[512,256]``; a value that is no array as its short repr."""
+    aval = getattr(value, "aval", value)
+    inner = getattr(aval, "inner_aval", None)
+    if inner is not None:
+        return f"Ref<{notation(inner)}>"
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    if shape is None or dtype is None:
+        text = repr(value)
+        return text if len(text) <= 40 else f"{type(value).__name__}(...)"
+    name = getattr(dtype, "name", str(dtype))
+    match = re.fullmatch(r"(bfloat|float|uint|int|complex)(\d\w*)", name)
+    short = f"{_SHORT[match[1]]}{match[2]}" if match else name
+    return f"{short}[{','.join(map(str, shape))}]"
+
+
+def abstract_arguments(jaxpr: Any) -> list[Any]:
+    """Fresh argument types for a captured program, free of the mesh it was traced under."""
+    import jax
+
+    return [
+        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
+        if hasattr(v.aval, "shape") and hasattr(v.aval, "dtype")
+        else v.aval
+        for v in jaxpr.invars
+    ]
+
+
+def one_equation(equation: Any, program: Any) -> Any:
+    """A jaxpr of that one equation; ``program`` is any jaxpr, taken as the pattern."""
+    from jax.extend import core
+
+    variables = []
+    for var in equation.invars:
+        if not isinstance(var, core.Literal) and var not in variables:
+            variables.append(var)
+    info = getattr(program, "debug_info", None)
+    outputs = [var for var in equation.outvars if type(var).__name__ != "DropVar"]
+    fields: dict[str, Any] = {"constvars": [], "invars": variables, "outvars": outputs, "eqns": [equation]}
+    if hasattr(info, "with_unknown_names"):
+        fields["debug_info"] = info.with_unknown_names()
+    if hasattr(program, "effects"):
+        fields["effects"] = equation.effects
+    return program.replace(**fields)
+
+
+def jaxpr_function(closed_jaxpr: Any) -> Callable[..., Any]:
+    from jax.extend import core
+
+    function: Callable[..., Any] = core.jaxpr_as_fun(closed_jaxpr)
+    return function
+
+
+# -- source places ---------------------------------------------------------------------------------------------------
+
+
+def code_frames(traceback: Any) -> list[tuple[types.CodeType, int]]:
+    """(code, last instruction) of an XLA traceback, innermost first."""
+    if traceback is None:
+        return []
+    codes, lastis = traceback.raw_frames()
+    return list(zip(codes, lastis, strict=True))
+
+
+def equation_frames(equation: Any) -> list[tuple[types.CodeType, int]]:
+    return code_frames(getattr(equation.source_info, "traceback", None))
+
+
+# -- devices that are not there --------------------------------------------------------------------------------------
+
+_GPU_KINDS = {"8.0": "NVIDIA A100", "9.0": "NVIDIA H100", "10.0": "NVIDIA B200", "10.3": "NVIDIA B300"}
+
+
+def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManager[Any]:
+    """A context in which jax lowers for a device that this machine lacks.
+
+    ``platform`` is ``cuda`` (``kind``: a compute capability, ``9.0``) or ``tpu`` (``kind``: a device kind).  Source:
+    ``jax.sharding.use_abstract_mesh``; the compute capability is an attribute that ``_infer_arch`` of
+    jax/_src/pallas/mosaic_gpu/core.py reads and the plain class lacks.
+    """
+    try:
+        from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
+    except ImportError:
+        return contextlib.nullcontext()
+
+    class Device(AbstractDevice):  # type: ignore[misc]
+        compute_capability = kind if platform == "cuda" else None
+
+    if platform == "cuda":
+        device = Device(_GPU_KINDS.get(kind, f"NVIDIA sm_{kind}"), 132, "cuda")
+    else:
+        device = Device(kind, 1, platform)
+    context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
+    return context
+
+
+def quiet_environment() -> None:
+    """Keep jax on the CPU and quiet; called before jax is imported."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")

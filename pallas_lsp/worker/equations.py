@@ -1,0 +1,117 @@
+"""Finding the equation of a traced program that a fault of lowering belongs to."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from . import compat, frames
+
+Chain = tuple[Any, ...]
+
+
+def chains(jaxpr: Any, outer: Chain = ()) -> Iterator[Chain]:
+    """Each equation of a program with the equations around it, outermost first."""
+    for equation in jaxpr.eqns:
+        chain = (*outer, equation)
+        yield chain
+        for inner in compat.sub_jaxprs(equation):
+            yield from chains(inner, chain)
+
+
+def in_traceback(traceback: types.TracebackType | None) -> Chain:
+    """The equations that jax's lowering loops were at, outermost first.
+
+    Each backend's loop keeps the equation in a local named ``eqn`` (``lower_jaxpr_to_mosaic_gpu``, ``jaxpr_subcomp``,
+    ``lower_jaxpr_to_triton_ir``).
+    """
+    found: list[Any] = []
+    while traceback is not None:
+        equation = dict(traceback.tb_frame.f_locals).get("eqn")
+        if equation is not None and compat.is_equation(equation) and (not found or found[-1] is not equation):
+            found.append(equation)
+        traceback = traceback.tb_next
+    return tuple(found)
+
+
+def own(chain: Chain) -> Chain:
+    """The part of a chain whose source places can be trusted.
+
+    The program inside a jitted library function (``jnp.sort``) is traced once and cached: its equations may name the
+    place of another call.  So the chain ends at the call itself.
+    """
+    for index, equation in enumerate(chain):
+        if _library_call(equation):
+            return chain[: index + 1]
+    return chain
+
+
+def _library_call(equation: Any) -> bool:
+    if equation.primitive.name not in ("pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call"):
+        return False
+    sources = [compat.program_source(inner) for inner in compat.sub_jaxprs(equation)]
+    return any(source and frames.jax_file(source) is not None for source in sources)
+
+
+def innermost_frames(chain: Chain) -> list[frames.Frame]:
+    """The user's frames of the innermost equation that has any."""
+    for equation in reversed(own(chain)):
+        found = frames.of_codes(compat.equation_frames(equation))
+        if found:
+            return found
+    return []
+
+
+_NAMED = (
+    re.compile(r"(?:primitive|Unimplemented primitive)[^:\n]*:\s*([A-Za-z_][\w\-]*)"),
+    re.compile(r"lowering rule for [`'\"]?([A-Za-z_]\w*)"),
+    re.compile(r"^([a-z_]\w*) (?:is )?not (?:implemented|supported)"),
+)
+
+
+def named_in(message: str, jaxpr: Any) -> Chain:
+    """The chain of the first equation whose primitive a message names, or an empty one."""
+    names = [match[1] for pattern in _NAMED if (match := pattern.search(message))]
+    for chain in chains(jaxpr):
+        if chain[-1].primitive.name in names:
+            return chain
+    return ()
+
+
+def at(frame: frames.Frame, jaxpr: Any) -> Chain:
+    """The chain of the equation whose innermost user frame starts where ``frame`` does (MLIR keeps only the start)."""
+    for chain in chains(jaxpr):
+        found = innermost_frames(chain)
+        if found and all(found[-1].get(key) == frame.get(key) for key in ("path", "line", "column")):
+            return chain
+    return ()
+
+
+def on_line(frame: frames.Frame, jaxpr: Any) -> Chain:
+    """The chain of the first equation whose innermost user frame starts on the line of ``frame``."""
+    for chain in chains(jaxpr):
+        found = innermost_frames(chain)
+        if found and all(found[-1].get(key) == frame.get(key) for key in ("path", "line")):
+            return chain
+    return ()
+
+
+def describe(chain: Chain) -> dict[str, Any] | None:
+    """The innermost equation as the protocol's ``Equation``."""
+    if not chain:
+        return None
+    equation = chain[-1]
+    params = {}
+    for key, value in equation.params.items():
+        if compat.open_jaxpr(value) is None and not callable(value):
+            text = str(value)
+            params[str(key)] = text if len(text) <= 200 else text[:197] + "..."
+    return {
+        "primitive": equation.primitive.name,
+        "inputs": [compat.notation(v) for v in equation.invars],
+        "outputs": [compat.notation(v) for v in equation.outvars],
+        "params": params,
+        "frames": innermost_frames(chain),
+    }

@@ -1,0 +1,204 @@
+"""From an exception to a ``Fault``: where jax raised, where the user's code is, and what only live objects know."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import traceback as tracebacks
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from . import compat, equations, frames, knowledge
+
+_numbers = itertools.count(1)
+
+# Specs that stand in jax's locals whatever the fault is.
+_NO_ANCHOR = ("ShapeDtypeStruct", "Mesh")
+
+# What a bug of the worker's own must never be taken for.
+CONCRETE_VALUE_NEEDED = (
+    "ConcretizationTypeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "NonConcreteBooleanIndexError",
+)
+
+
+def chain(error: BaseException, limit: int = 6) -> Iterator[BaseException]:
+    """The exceptions that ``error`` came from, nearest first, without jax's pointers to a source place."""
+    seen: set[int] = {id(error)}
+    current = _before(error)
+    while current is not None and id(current) not in seen and limit:
+        seen.add(id(current))
+        yield current
+        limit -= 1
+        current = _before(current)
+
+
+def _before(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def describe(
+    error: BaseException,
+    *,
+    stage: str,
+    driver: str,
+    capture: str | None = None,
+    target: str | None = None,
+    program: Any = None,
+    launch: list[frames.Frame] | None = None,
+) -> dict[str, Any]:
+    """The protocol's ``Fault`` for an exception.
+
+    ``program`` is the traced program of the capture, ``launch`` the user's frames of the launch, used where the
+    exception's own traceback does not reach them.
+    """
+    own = list(frames.of_traceback(error.__traceback__))
+    calls = frames.jax_calls(error.__traceback__)
+    at = equations.in_traceback(error.__traceback__) if stage == "lower" else ()
+    if stage == "lower" and program is not None and not equations.innermost_frames(at[1:]):
+        at = equations.named_in(str(error), program) or at
+    facts = knowledge.of(error)
+    anchors, at = _anchors(error, own, at, program)
+    anchors += [{"by": "spec", "frames": s["frames"]} for s in facts.get("specs", ()) if s["kind"] not in _NO_ANCHOR]
+    if launch:
+        anchors.append({"by": "launch", "frames": launch})
+    return {
+        "id": f"f{next(_numbers)}",
+        "stage": stage,
+        "exception": f"{type(error).__module__}.{type(error).__qualname__}",
+        "message": message(error),
+        "driver": driver,
+        "site": calls[0] if calls else None,
+        "calls": calls,
+        "frames": [*(launch or []), *own] if stage != "lower" else own,
+        "chain": [
+            {
+                "exception": f"{type(link).__module__}.{type(link).__qualname__}",
+                "message": message(link),
+                "frames": list(frames.of_traceback(link.__traceback__)),
+            }
+            for link in chain(error)
+        ],
+        "anchors": anchors,
+        "equation": equations.describe(at),
+        "capture": capture,
+        "target": target,
+        "facts": facts,
+    }
+
+
+def message(error: BaseException, limit: int = 4000) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _anchors(
+    error: BaseException, own: list[frames.Frame], at: equations.Chain, program: Any
+) -> tuple[list[dict[str, Any]], equations.Chain]:
+    """Candidates for the place at fault, best first, and the chain of the equation at fault."""
+    found: list[dict[str, Any]] = []
+
+    def add(by: str, places: list[frames.Frame]) -> None:
+        if places and all(anchor["frames"][-1] != places[-1] for anchor in found):
+            found.append({"by": by, "frames": places})
+
+    if own and own[-1].get("column") is None and program is not None:
+        # A traceback that jax made from MLIR has lines only; the equation there knows its columns.
+        on_line = equations.on_line(own[-1], program)
+        add("traceback", equations.innermost_frames(on_line) or own)
+        at = on_line or at
+    add("traceback", own)
+    operation = knowledge.operation_place(error)
+    exact: equations.Chain = ()
+    if operation and program is not None:
+        exact = equations.at(operation[0], program)
+    # A rule that lowers one MLIR operation stands deeper than the equation whose module it belongs to.
+    if exact:
+        at = exact
+        add("mlir", equations.innermost_frames(exact))
+    elif operation:
+        add("mlir", operation[::-1])
+    add("equation", equations.innermost_frames(at))
+    for link in chain(error):
+        places = list(frames.of_traceback(link.__traceback__))
+        by = "cause" if type(link).__name__ == "JaxStackTraceBeforeTransformation" else "context"
+        add(by, places)
+    return found, at
+
+
+# -- a fault of Pallas, or the driver's own business -----------------------------------------------------------------
+
+
+def is_pallas_fault(error: BaseException) -> bool:
+    """Whether an exception outside every launch is still Pallas's complaint about the user's code.
+
+    That is: a name that jax does not have, an exception raised inside Pallas, or a call of a Pallas function with
+    arguments that it does not take.
+    """
+    if needs_concrete_value(error) or "Only interpret mode is supported on CPU" in message(error):
+        return False
+    if isinstance(error, AttributeError):
+        owner = getattr(error, "obj", None)
+        if str(getattr(owner, "__name__", "")).split(".")[0] == "jax" and isinstance(owner, types.ModuleType):
+            return True
+    if isinstance(error, ImportError):
+        return str(error.name or "").startswith("jax.")
+    calls = frames.jax_calls(error.__traceback__)
+    return _raised_below_user(error, calls) or _bad_call(error)
+
+
+def _raised_below_user(error: BaseException, calls: list[dict[str, Any]]) -> bool:
+    if not calls:
+        return False
+    last = None
+    entry = error.__traceback__
+    while entry is not None:
+        last, entry = entry, entry.tb_next
+    if last is None or frames.origin(last.tb_frame.f_code.co_filename) == "workspace":
+        return False
+    inner = error.__traceback__
+    below: list[str] = []
+    while inner is not None:
+        path = inner.tb_frame.f_code.co_filename
+        if frames.origin(path) == "workspace":
+            below = []
+        elif (file := frames.jax_file(path)) is not None:
+            below.append(file)
+        inner = inner.tb_next
+    return any("pallas" in file or "mosaic" in file for file in below)
+
+
+def _bad_call(error: BaseException) -> bool:
+    """A TypeError that Python raised for a call of a Pallas function: no frame of jax's was entered."""
+    if not isinstance(error, TypeError) or error.__traceback__ is None:
+        return False
+    name = str(error).split("(", 1)[0].rpartition(".")[0] or str(error).split("(", 1)[0]
+    entry = error.__traceback__
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    scope = {**vars(builtins), **entry.tb_frame.f_globals, **entry.tb_frame.f_locals}
+    for value in list(scope.values()):
+        for candidate in (value, getattr(value, name.split(".")[0], None)):
+            module = str(getattr(candidate, "__module__", ""))
+            if callable(candidate) and "pallas" in module and module.startswith("jax"):
+                qualname = getattr(candidate, "__qualname__", "")
+                if qualname and qualname in (name, str(error).split("(", 1)[0]):
+                    return True
+    return False
+
+
+def needs_concrete_value(error: BaseException) -> bool:
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return bool(names & set(CONCRETE_VALUE_NEEDED))
+
+
+def summary(error: BaseException) -> str:
+    """An exception as one line: its class and the first line of its message."""
+    return tracebacks.format_exception_only(type(error), error)[-1].strip().split("\n")[0]

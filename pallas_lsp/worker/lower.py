@@ -1,0 +1,89 @@
+"""From a driver's program to lowered kernels: each captured launch is lowered alone, so that no fault hides another."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from . import backends, compat, equations
+from .capture import UNIT
+from .session import Capture, Session
+
+_MARK = re.compile(rf"{UNIT}(c\d+)")
+_KERNELS = ("pallas_call", "mpmd_map", "core_map")
+MOST_UNITS_PER_CAPTURE = 3
+
+
+def harvest(session: Session, closed_jaxpr: Any) -> list[tuple[Capture, Any, tuple[Any, ...]]]:
+    """The captured launches in a driver's program: (capture, equation, equations around it).
+
+    A launch inside ``shard_map`` is taken with it, for its axes have no meaning outside.
+    """
+    found: list[tuple[Capture, Any, tuple[Any, ...]]] = []
+    seen: set[int] = set()
+    for chain in equations.chains(compat.open_jaxpr(closed_jaxpr)):
+        match = _MARK.search(str(chain[-1].params.get("name", "")))
+        if match is None or match[1] not in session.captures:
+            continue
+        outer = next((e for e in chain if e.primitive.name == "shard_map"), chain[-1])
+        if id(outer) not in seen:
+            seen.add(id(outer))
+            found.append((session.captures[match[1]], outer, chain))
+    return found
+
+
+def lower_all(session: Session, programs: list[tuple[str, Any]]) -> None:
+    """Lower every captured launch of the drivers' programs (driver, closed jaxpr)."""
+    counts: dict[str, int] = {}
+    for driver, program in programs:
+        session.driver = driver
+        for capture, equation, _ in harvest(session, program):
+            counts[capture.id] = counts.get(capture.id, 0) + 1
+            if counts[capture.id] <= MOST_UNITS_PER_CAPTURE:
+                _lower(session, capture, equation, program)
+
+
+def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> None:
+    session.stage("lower", capture.id)
+    started = time.perf_counter()
+    inside = [chain[-1] for chain in equations.chains(_mini(equation, program))]
+    if not any(e.primitive.name in _KERNELS for e in inside):
+        return
+    jaxpr = _mini(equation, program)
+    failures: list[tuple[BaseException, str]] = []
+    wanted = backends.targets(capture.backend, jaxpr, session.params.get("targets") or {})
+    for platform, kind in wanted:
+        try:
+            _lower_for(jaxpr, platform, kind)
+        except Exception as error:
+            failures.append((error, f"{platform}:{kind}"))
+        else:
+            capture.targets.append(f"{platform}:{kind}")
+            if capture.backend == "any":
+                # A kernel that names no backend is right if one of them takes it.
+                failures.clear()
+                break
+    capture.seconds += time.perf_counter() - started
+    if failures:
+        error, target = failures[0]
+        session.tell_fault(
+            error, stage="lower", capture=capture, target=target, program=jaxpr, launch=capture.call or capture.launch
+        )
+        capture.failed = True
+    elif not capture.failed:
+        capture.stage = "lower"
+    session.tell_capture(capture)
+
+
+def _lower_for(jaxpr: Any, platform: str, kind: str) -> None:
+    import jax
+
+    function = compat.jaxpr_function(compat.closed(jaxpr))
+    with compat.abstract_device(platform, kind):
+        jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
+
+
+def _mini(equation: Any, program: Any) -> Any:
+    """A program of one equation: its operands become arguments."""
+    return compat.one_equation(equation, compat.open_jaxpr(program))

@@ -1,0 +1,160 @@
+"""The checked file as a module whose parts can be executed one by one, from the text on the screen."""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import builtins
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+IGNORED = "__pallas_lsp_ignored__"
+
+
+@dataclass
+class Part:
+    """Consecutive top-level statements, executed at once; ``abstract``: inside a trace, so that no array is computed."""
+
+    code: types.CodeType
+    abstract: bool
+
+
+@dataclass
+class CheckedModule:
+    path: str
+    module: types.ModuleType
+    parts: list[Part]
+    main: types.CodeType | None
+    expected_failures: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]) -> CheckedModule:
+    """Parse the file and split it: its top level, and its main block.
+
+    Asserts of the main block and of tests are evaluated but never fail: a kernel's values are not computed here.
+    Raises SyntaxError where the text does not parse.
+    """
+    tree = ast.parse(text, path)
+    flags = _future_flags(tree)
+    guards = [node for node in tree.body if _is_main_guard(node)]
+    rest = [node for node in tree.body if not _is_main_guard(node)]
+    failures = _expected_failures(tree, path)
+    softened = [_SoftTests().visit(node) for node in rest]
+    main = None
+    if guards:
+        body = [_SoftAsserts().visit(node) for guard in guards for node in guard.body]
+        main = _compile(body, path, flags)
+    parts: list[Part] = []
+    group: list[ast.stmt] = []
+    abstract = False
+    for node in softened:
+        here = node.lineno in abstract_lines
+        if group and here != abstract:
+            parts.append(Part(_compile(group, path, flags), abstract))
+            group = []
+        abstract = here
+        group.append(node)
+    if group:
+        parts.append(Part(_compile(group, path, flags), abstract))
+    return CheckedModule(path, _new_module(path, roots), parts, main, failures)
+
+
+def ignore_in_asserts(errors: tuple[type[BaseException], ...]) -> None:
+    setattr(builtins, IGNORED, errors)
+
+
+def _compile(body: list[ast.stmt], path: str, flags: int) -> types.CodeType:
+    tree = ast.fix_missing_locations(ast.Module(body, []))
+    return compile(tree, path, "exec", flags=flags, dont_inherit=True)
+
+
+def _future_flags(tree: ast.Module) -> int:
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for alias in node.names:
+                flags |= getattr(__future__, alias.name).compiler_flag
+    return flags
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    return (
+        isinstance(node.test.ops[0], ast.Eq)
+        and any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+        and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
+    )
+
+
+class _SoftAsserts(ast.NodeTransformer):
+    """``assert x`` evaluates ``x`` and goes on."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        handler = ast.ExceptHandler(type=ast.Name(IGNORED, ast.Load()), name=None, body=[ast.Pass()])
+        attempt = ast.Try(body=[ast.Expr(node.test)], handlers=[handler], orelse=[], finalbody=[])
+        return ast.copy_location(attempt, node)
+
+
+class _SoftTests(ast.NodeTransformer):
+    """The same inside test functions alone."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return _SoftAsserts().visit(node) if node.name.startswith("test") else node
+
+
+_RAISES = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress")
+
+
+def _expected_failures(tree: ast.Module, path: str) -> list[tuple[str, int, int]]:
+    """Lines inside ``with pytest.raises(...)``, ``with self.assertRaises(...)`` and ``try: ... except``."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            for item in node.items:
+                call = item.context_expr
+                name = call.func if isinstance(call, ast.Call) else None
+                tail = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
+                if tail in _RAISES:
+                    found.append((path, node.body[0].lineno, node.end_lineno or node.lineno))
+        elif isinstance(node, ast.Call):
+            name = node.func
+            tail = name.attr if isinstance(name, ast.Attribute) else ""
+            if tail in _RAISES and len(node.args) > 1:
+                found.append((path, node.lineno, node.end_lineno or node.lineno))
+    return found
+
+
+def module_name(path: str) -> tuple[str, str]:
+    """Dotted name of a file and the folder that must be on ``sys.path`` for it."""
+    folder, file = os.path.split(os.path.abspath(path))
+    names = [] if file == "__init__.py" else [os.path.splitext(file)[0]]
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        names.insert(0, name)
+    return ".".join(names), folder
+
+
+def _new_module(path: str, roots: list[str]) -> types.ModuleType:
+    name, folder = module_name(path)
+    own = os.path.dirname(os.path.abspath(path))
+    wanted = [folder, own, *roots, *(os.path.join(root, "src") for root in roots)]
+    for entry in reversed([entry for entry in dict.fromkeys(wanted) if os.path.isdir(entry)]):
+        if entry not in sys.path:
+            sys.path.insert(0, entry)
+    if "." in name:
+        importlib.import_module(name.rpartition(".")[0])
+    module = types.ModuleType(name)
+    module.__file__ = path
+    module.__package__ = name if path.endswith("__init__.py") else name.rpartition(".")[0]
+    module.__spec__ = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = module
+    if "." in name:
+        parent, _, tail = name.rpartition(".")
+        setattr(sys.modules[parent], tail, module)
+    return module

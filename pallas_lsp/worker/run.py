@@ -1,0 +1,57 @@
+"""One run: the drivers of one file, then the lowering of what they reached."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from . import births, capture, compat, drivers, frames, lower, module, overlay
+from .session import Emit, Session
+
+
+def execute(params: dict[str, Any], emit: Emit) -> None:
+    """Carry out a ``run`` request (docs/protocol.md); what is found is emitted, nothing is returned."""
+    path = params["path"]
+    documents = dict(params.get("documents") or {})
+    if path not in documents:
+        import tokenize
+
+        with tokenize.open(path) as file:
+            documents[path] = file.read()
+    roots = list(params.get("roots") or [])
+    frames.claim([path, *documents])
+    warnings.simplefilter("ignore")
+    sys.dont_write_bytecode = True
+    sys.argv = [path]
+    overlay.Overlay(documents).install()
+    compat.preimport()
+    session = Session(emit, params)
+    births.install()
+    capture.install(session)
+    wanted = list(params.get("drivers") or [])
+    lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
+    session.stage("import")
+    with compat.abstract_device(*_ambient(documents[path], params)):
+        try:
+            checked = module.load(path, documents[path], lines, roots)
+        except BaseException as error:
+            for driver in wanted:
+                drivers.tell_stopped(session, driver["id"], error)
+            return
+        session.expected_failures = checked.expected_failures
+        programs = drivers.run_all(session, checked, wanted)
+    if "lower" in (params.get("stages") or ["trace", "lower"]):
+        lower.lower_all(session, programs)
+
+
+def _ambient(text: str, params: dict[str, Any]) -> tuple[str, str]:
+    """The device under which drivers run: a TPU for a file that speaks of nothing else."""
+    targets = params.get("targets") or {}
+    tpu_only = "pallas.tpu" in text or "import tpu" in text or "pltpu" in text
+    gpu = any(word in text for word in ("mosaic_gpu", "plgpu", "triton"))
+    if tpu_only and not gpu:
+        return "tpu", str((targets.get("tpu") or ["TPU v5 lite"])[0])
+    wanted = list(targets.get("mosaic_gpu") or ["9.0"])
+    return "cuda", str(wanted[-1] if "tcgen05" in text and len(wanted) > 1 else wanted[0])
+

@@ -1,0 +1,115 @@
+"""The state of one run: what was captured, what was told to the engine, and in which mode user code runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import compat, faults, frames
+
+Emit = Callable[[str, dict[str, Any]], None]
+
+# A launch in a loop is traced again only while something about it changes.
+MOST_CAPTURES_PER_KERNEL = 12
+
+
+class LaunchFailed(BaseException):
+    """A launch that cannot go on and has no output type to go on with; past the user's own ``except Exception``."""
+
+
+@dataclass
+class Capture:
+    """One launch reached by one driver, with the program that it became (``program``: a closed jaxpr)."""
+
+    id: str
+    api: str
+    driver: str
+    arguments: str
+    launch: list[frames.Frame]
+    call: list[frames.Frame]
+    body: dict[str, Any] | None
+    options: dict[str, Any]
+    namespace: dict[str, Any]
+    backend: str = "any"
+    program: Any = None
+    failed: bool = False
+    stage: str = "build"
+    targets: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    resources: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "api": self.api,
+            "backend": self.backend,
+            "driver": self.driver,
+            "arguments": self.arguments,
+            "launch": self.launch[-1] if self.launch else None,
+            "call": self.call[-1] if self.call else None,
+            "body": self.body,
+            "targets": self.targets,
+            "stage": self.stage,
+            "seconds": round(self.seconds, 4),
+            "resources": self.resources,
+        }
+
+
+class Session:
+    def __init__(self, emit: Emit, params: dict[str, Any]) -> None:
+        self._emit = emit
+        self.params = params
+        self.driver = "module"
+        self.mode = "abstract"
+        self.captures: dict[str, Capture] = {}
+        self.outputs: dict[tuple[Any, ...], Any] = {}
+        self.inside = 0
+        self.expected_failures: list[tuple[str, int, int]] = []
+        self._told: set[tuple[Any, ...]] = set()
+
+    def stage(self, stage: str, capture: str | None = None) -> None:
+        self._emit("stage", {"stage": stage, "driver": self.driver, "capture": capture})
+
+    def tell_capture(self, capture: Capture) -> None:
+        self._emit("capture", {"capture": capture.as_json()})
+
+    def tell_driver(self, outcome: dict[str, Any]) -> None:
+        self._emit("driver", {"outcome": outcome})
+
+    def tell_fault(self, error: BaseException, *, stage: str, capture: Capture | None = None, **more: Any) -> None:
+        fault = faults.describe(
+            error, stage=stage, driver=self.driver, capture=capture.id if capture else None, **more
+        )
+        key = (fault["stage"], fault["message"], str(fault["anchors"][:1]), str(fault["site"]), fault["target"])
+        if key not in self._told:
+            self._told.add(key)
+            self._emit("fault", {"fault": fault})
+
+    def new_capture(self, **fields: Any) -> Capture:
+        capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
+        self.captures[capture.id] = capture
+        return capture
+
+    @contextlib.contextmanager
+    def launching(self) -> Iterator[None]:
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    def failure_is_expected(self) -> bool:
+        """Whether user code stands inside ``pytest.raises`` or ``assertRaises``: then a fault is what the test wants."""
+        import sys
+
+        return any(
+            frame["path"] == path and first <= frame["line"] <= last
+            for frame in frames.of_stack(sys._getframe(1))
+            for path, first, last in self.expected_failures
+        )
+
+
+def same_type(value: Any) -> str:
+    return compat.notation(value)
