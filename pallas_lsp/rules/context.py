@@ -24,8 +24,6 @@ from pallas_lsp.model import (
 from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import Syntax, parse
 
-_ANCHORS = ("layout", "budget", "traceback", "cause", "equation", "mlir")
-"""The ways to find a place, the most telling first."""
 _RELATED_LIMIT = 4
 
 
@@ -101,7 +99,7 @@ class Context:
 
     def frames(self, fault: Fault) -> tuple[Frame, ...]:
         """The user's frames that lead to the fault, outermost first, by the most telling anchor."""
-        for anchor in sorted(fault.anchors, key=_anchor_order):
+        for anchor in fault.anchors:
             frames = _workspace(anchor.frames)
             if frames:
                 return frames
@@ -161,11 +159,6 @@ class Context:
 def _workspace(frames: Iterable[Frame]) -> tuple[Frame, ...]:
     return tuple(frame for frame in frames if frame.origin == "workspace")
 
-
-def _anchor_order(anchor: Anchor) -> tuple[bool, int]:
-    known = anchor.by in _ANCHORS
-    has_place = any(frame.origin == "workspace" for frame in anchor.frames)
-    return not has_place, _ANCHORS.index(anchor.by) if known else len(_ANCHORS)
 
 
 def raised_in(fault: Fault, file: str, *functions: str) -> bool:
