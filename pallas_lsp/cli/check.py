@@ -1,0 +1,174 @@
+"""``pallas-lsp check``: files and folders in, findings out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pallas_lsp.cli.files import Selection, select
+from pallas_lsp.cli.formats import FORMATS
+from pallas_lsp.cli.formats.summary import summary
+from pallas_lsp.cli.formats.view import View
+from pallas_lsp.cli.interrupts import run_interruptible
+from pallas_lsp.cli.logs import open_log
+from pallas_lsp.cli.main import UsageError
+from pallas_lsp.cli.outcome import EXIT_USAGE, Outcome
+from pallas_lsp.cli.progress import Bar
+from pallas_lsp.cli.run import Checker, Request, Run
+from pallas_lsp.cli.sources import Sources
+from pallas_lsp.cli.streams import silence, use_color
+from pallas_lsp.engine.engine import Engine
+from pallas_lsp.engine.errors import WorkerUnavailable
+from pallas_lsp.engine.interpreter import find_interpreter
+from pallas_lsp.engine.settings import Settings
+
+_EXIT_CODES = """\
+exit codes:
+  0    nothing found (remarks and hints do not count)
+  1    errors or warnings found; with --fix, left after fixing
+  2    the command line was wrong: nothing was checked
+  3    nothing found, but something could not be checked; it is named with the reason
+  130  interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EXIT_CODES
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH",
+        help="a Python file, which is always checked, or a folder, in which the Python files that import Pallas are "
+        "(all but those under .git, node_modules, virtual environments and the like)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--python", metavar="INTERPRETER",
+        help="the Python with the jax to check with, or its virtual environment's folder (default: the active "
+        "environment, else one beside the file or above it, else the Python that runs this command)",
+    )  # fmt: skip
+    parser.add_argument("--format", choices=sorted(FORMATS), default="text", help="default: text")
+    parser.add_argument("--output", metavar="FILE", help="write the report to a file; a summary goes to standard error")
+    parser.add_argument("--fix", action="store_true", help="apply the safe fixes that were verified")
+    parser.add_argument("--diff", action="store_true", help="show what --fix would change as a diff; write nothing")
+    parser.add_argument("--no-verify", action="store_true", help="do not verify fixes, which is faster")
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="how many files are checked at once")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the launches, their arguments and sources")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    parser.add_argument("--log-file", metavar="FILE", help="where the log goes, with what the checked code prints")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    fixing = arguments.fix or arguments.diff
+    if fixing and arguments.no_verify:
+        raise UsageError("--fix and --diff apply verified fixes only, so that --no-verify makes no sense with them.")
+    if arguments.diff and arguments.format not in ("text", "json"):
+        raise UsageError(f"--diff can be shown as text or json, not as {arguments.format}.")
+    selection = select(arguments.paths)
+    if selection.missing:
+        raise UsageError("\n".join(f"there is no file or folder {path!r}." for path in selection.missing))
+    _check_destination(arguments.output)
+    for folder in selection.empty_folders:
+        print(f"pallas-lsp: no Python file that imports Pallas in {folder!r}", file=sys.stderr)
+    outcome = _run(arguments, selection, fixing)
+    try:
+        _write(outcome, arguments)
+    except BrokenPipeError:  # whoever read our output has had enough; what was found stays the same
+        silence(sys.stdout)
+    except OSError as error:
+        print(f"pallas-lsp check: error: the report could not be written: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    return outcome.exit_code
+
+
+def _run(arguments: argparse.Namespace, selection: Selection, fixing: bool) -> Outcome:
+    cwd = os.getcwd()  # noqa: PTH109 - as the shell shows it
+    defaults = Settings()
+    settings = replace(defaults, python=_interpreter(arguments.python, cwd), jobs=arguments.jobs or defaults.jobs)
+    try:
+        log = open_log(arguments.log_file)
+    except OSError as error:
+        raise UsageError(f"the log file cannot be written: {error}") from error
+    request = Request(
+        selection.files,
+        verify=not arguments.no_verify,
+        fix=fixing,
+        write=not arguments.diff,
+        jobs=settings.jobs,
+        skipped=len(selection.without_pallas),
+        cwd=cwd,
+    )
+    color = use_color(sys.stderr, arguments.color)
+
+    async def work() -> Outcome:
+        async with open_engine(settings, log.write) as engine:
+            with Bar(len(selection.files), 1 + fixing, cwd, color) as bar:
+                return await Run(engine, request, Sources(), bar).outcome()
+
+    try:
+        return replace(run_interruptible(work), log=log.path)
+    finally:
+        log.close()
+
+
+@contextlib.asynccontextmanager
+async def open_engine(settings: Settings, log: Callable[[str], None]) -> AsyncIterator[Checker]:
+    """An engine whose workers end with it, however the block is left."""
+    engine = Engine(settings, log=log)
+    try:
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+def _interpreter(setting: str | None, cwd: str) -> str | None:
+    """The interpreter that was asked for, relative to the working directory; a wrong one is a usage error."""
+    if setting is None:
+        return None
+    try:
+        return find_interpreter(str(Path(cwd, "file.py")), (cwd,), setting)
+    except WorkerUnavailable as error:
+        raise UsageError(f"--python: {error.message}.") from error
+
+
+def _check_destination(output: str | None) -> None:
+    """A report that cannot be written is better known before the check than after it."""
+    if output is None:
+        return
+    path = Path(output)
+    if path.is_dir():
+        raise UsageError(f"--output: {output!r} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--output: there is no folder {str(path.parent)!r}.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"--output: {output!r} cannot be written.")
+
+
+def _write(outcome: Outcome, arguments: argparse.Namespace) -> None:
+    errors = View(sys.stderr, use_color(sys.stderr, arguments.color), arguments.verbose)
+    if arguments.output is None:
+        view = View(sys.stdout, use_color(sys.stdout, arguments.color), arguments.verbose)
+        _report(outcome, view, errors, arguments.format)
+        sys.stdout.flush()
+        return
+    with Path(arguments.output).open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
+        _report(outcome, View(out, arguments.color == "always", arguments.verbose), errors, arguments.format)
+    for row in summary(outcome):
+        errors.console().print(row)
+
+
+def _report(outcome: Outcome, view: View, errors: View, name: str) -> None:
+    if outcome.diff is not None and name == "text":
+        # Only the diff, so that it can be applied: pallas-lsp check --diff x.py | git apply
+        view.out.write(outcome.diff)
+        FORMATS["text"](outcome, errors)
+    else:
+        FORMATS[name](outcome, view)
