@@ -69,6 +69,19 @@ class Lines:
         line = bisect_right(self._starts, offset) - 1
         return Position(line, offset - self._starts[line])
 
+    def line_start(self, offset: int) -> int:
+        """The offset where the line of an offset starts."""
+        return self._starts[bisect_right(self._starts, offset) - 1]
+
+    def line_end(self, offset: int) -> int:
+        """The offset where the line of an offset ends, before its line ending."""
+        return self._ends[bisect_right(self._starts, offset) - 1]
+
+    def next_line(self, offset: int) -> int:
+        """The offset where the line after that of an offset starts; the end of the text after the last line."""
+        index = bisect_right(self._starts, offset)
+        return self._starts[index] if index < len(self._starts) else len(self.text)
+
     def slice(self, range_: Range) -> str:
         return self.text[self.offset(range_.start) : self.offset(range_.end)]
 

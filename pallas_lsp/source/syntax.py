@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import tokenize
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from pallas_lsp.model import Range
+from pallas_lsp.model import Position, Range
 from pallas_lsp.source.names import Binding, Scope, build_scopes
 from pallas_lsp.source.positions import Lines
 
@@ -24,6 +25,15 @@ _Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepth
 _N = TypeVar("_N", bound=ast.AST)
 _DEPTH = 20
 """How many assignments are followed before a name is given up (``a = b; b = a``)."""
+
+
+class Token(NamedTuple):
+    """A token and its offsets in the text."""
+
+    type: int
+    string: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -65,16 +75,36 @@ class Syntax:
         return build_scopes(self.tree)
 
     @cached_property
-    def comments(self) -> dict[int, str]:
-        """The comments by 0-based line."""
-        lines = iter([self.lines[number] + "\n" for number in range(len(self.lines))])
-        found: dict[int, str] = {}
+    def tokens(self) -> list[Token]:
+        """The tokens with their offsets, as far as the text can be tokenized; without indentation and end markers."""
+        skipped = 1 if self.text.startswith("\ufeff") else 0
+        lines = iter([self.lines[n][skipped if n == 0 else 0 :] + "\n" for n in range(len(self.lines))])
+        found = []
         try:
             for token in tokenize.generate_tokens(lambda: next(lines, "")):
-                if token.type == tokenize.COMMENT:
-                    found[token.start[0] - 1] = token.string
+                if token.type not in (tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+                    (line, column), (end_line, end_column) = token.start, token.end
+                    start = Position(line - 1, column + (skipped if line == 1 else 0))
+                    end = Position(end_line - 1, end_column + (skipped if end_line == 1 else 0))
+                    found.append(Token(token.type, token.string, self.lines.offset(start), self.lines.offset(end)))
         except (tokenize.TokenError, SyntaxError):
             pass  # what was read so far still holds
+        return found
+
+    @cached_property
+    def comments(self) -> dict[int, str]:
+        """The comments by 0-based line."""
+        return {self.lines.position(t.start).line: t.string for t in self.tokens if t.type == tokenize.COMMENT}
+
+    def tokens_in(self, start: int, end: int) -> list[Token]:
+        """The tokens that lie between two offsets, without line ends."""
+        first = bisect_left(self.tokens, start, key=lambda t: t.start)
+        found = []
+        for token in self.tokens[first:]:
+            if token.end > end:
+                break
+            if token.type not in (tokenize.NL, tokenize.NEWLINE):
+                found.append(token)
         return found
 
     # -- places -------------------------------------------------------------------------------------------------------
@@ -229,6 +259,24 @@ class Syntax:
         if binding.value is not None and isinstance(binding.value, ast.Name | ast.Attribute | ast.NamedExpr):
             return self._dotted(binding.value, depth - 1)
         return node.id
+
+    def spelled(self, dotted: str, at: ast.AST) -> str | None:
+        """How a canonical dotted name can be written at a place with what is imported there; the shortest way."""
+        best: str | None = None
+        here = self.scope(at)
+        scope: Scope | None = here
+        while scope is not None:
+            for name, bindings in scope.bindings.items():
+                imported = bindings[0].imported if len(bindings) == 1 else None
+                if imported is None or not f"{dotted}.".startswith(f"{imported}."):
+                    continue
+                if here.lookup(name) != (scope, bindings):
+                    continue
+                written = name + dotted[len(imported) :]
+                if best is None or len(written) < len(best):
+                    best = written
+            scope = scope.parent
+        return best
 
     def value(self, node: ast.expr) -> ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef:
         """The expression or definition that a name stands for, through assignments; else the node itself."""
