@@ -47,6 +47,8 @@ def install() -> None:
         if isinstance(cls, type) and "__init__" in vars(cls):
             with contextlib.suppress(TypeError):
                 cls.__init__ = _recorded(cls.__init__)  # type: ignore[misc]
+                if callable(getattr(cls, "replace", None)):
+                    cls.replace = _inherited(cls.replace)
 
 
 def _recorded(original: Any) -> Any:
@@ -58,6 +60,18 @@ def _recorded(original: Any) -> Any:
             _births[id(self)] = (self, frames.of_stack(caller, 12))
 
     return initialise
+
+
+def _inherited(original: Any) -> Any:
+    @functools.wraps(original)
+    def replace(self: Any, **changes: Any) -> Any:
+        copy = original(self, **changes)
+        places = of(self)
+        if places:
+            _births[id(copy)] = (copy, places)
+        return copy
+
+    return replace
 
 
 def _user_near(frame: types.FrameType | None) -> bool:

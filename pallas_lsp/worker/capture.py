@@ -44,7 +44,7 @@ def install(session: Session) -> None:
             done[id(original)] = _factory(session, original, api, position)
         setattr(module, attribute, done[id(original)])
     # jax's own modules import the function by name.
-    internal = importlib.import_module("jax._src.pallas.pallas_call")
+    internal: Any = importlib.import_module("jax._src.pallas.pallas_call")
     if id(getattr(internal, "pallas_call", None)) in done:
         internal.pallas_call = done[id(internal.pallas_call)]
 
@@ -152,7 +152,9 @@ class _Launch:
         if self._session.mode == "abstract":
             result = jax.jit(unit)(*[leaves[i] for i in arrays])
         else:
-            types = [jax.ShapeDtypeStruct(jax.numpy.shape(leaves[i]), jax.dtypes.result_type(leaves[i])) for i in arrays]
+            types = [
+                jax.ShapeDtypeStruct(jax.numpy.shape(leaves[i]), jax.dtypes.result_type(leaves[i])) for i in arrays
+            ]
             capture.program, shapes = jax.make_jaxpr(jax.jit(unit), return_shape=True)(*types)
             result = self._filled(shapes)
         capture.stage = "trace"
@@ -213,7 +215,7 @@ def _shape_only(leaf: Any) -> Any:
 
 
 def _is_array(leaf: Any) -> bool:
-    return hasattr(leaf, "shape") and hasattr(leaf, "dtype") or isinstance(leaf, (int, float, complex))
+    return (hasattr(leaf, "shape") and hasattr(leaf, "dtype")) or isinstance(leaf, (int, float, complex))
 
 
 def _function(body: Any) -> Any:
@@ -227,10 +229,7 @@ def _function(body: Any) -> Any:
             body = body.__func__
         else:
             break
-    if not hasattr(body, "__code__") and hasattr(type(body), "__call__"):
-        call = type(body).__call__
-        return call if hasattr(call, "__code__") else body
-    return body
+    return body if hasattr(body, "__code__") else getattr(type(body), "__call__", body)  # noqa: B004
 
 
 def body_of(body: Any) -> dict[str, Any] | None:

@@ -61,13 +61,13 @@ def preimport() -> None:
     """Import jax and each Pallas backend; what cannot be imported is told in ``worker_info``."""
     try:
         importlib.import_module("jax.experimental.pallas")
-    except BaseException as error:  # noqa: BLE001 - a broken jax must not end the handshake
+    except BaseException as error:
         _missing["jax"] = _reason(error)
         return
     for backend, module in BACKENDS.items():
         try:
             importlib.import_module(module)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             _missing[backend] = _reason(error)
     with contextlib.suppress(Exception):
         # Full tracebacks, with the user's frames in them, are what faults are located by.
@@ -202,7 +202,7 @@ def one_equation(equation: Any, program: Any) -> Any:
     for var in equation.invars:
         if not isinstance(var, core.Literal) and var not in variables:
             variables.append(var)
-    info = getattr(program, "debug_info", None)
+    info: Any = getattr(program, "debug_info", None)
     outputs = [var for var in equation.outvars if type(var).__name__ != "DropVar"]
     fields: dict[str, Any] = {"constvars": [], "invars": variables, "outvars": outputs, "eqns": [equation]}
     if hasattr(info, "with_unknown_names"):
@@ -258,8 +258,17 @@ def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManag
         device = Device(_GPU_KINDS.get(kind, f"NVIDIA sm_{kind}"), 132, "cuda")
     else:
         device = Device(kind, 1, platform)
+    _answer_core_count(device.num_cores)
     context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
     return context
+
+
+def _answer_core_count(cores: int) -> None:
+    """Kernels size their grid by ``jax.devices()[0].core_count``, which a CPU device lacks; it gets the target's."""
+    import jax
+
+    with contextlib.suppress(AttributeError, TypeError):
+        jax.Device.core_count = property(lambda _: cores)
 
 
 def quiet_environment() -> None:

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import compat, equations, frames, knowledge
+from . import equations, frames, knowledge
 
 _numbers = itertools.count(1)
 

@@ -47,9 +47,9 @@ def claim(paths: Iterable[str]) -> None:
 
 @functools.cache
 def origin(path: str) -> str | None:
-    """``workspace``, ``library`` (installed packages, the kernels that ship in jax), or None for what never is at fault.
+    """Whose code a file is: ``workspace`` (the user's), ``library`` (installed packages, jax's own kernels), or None.
 
-    None: jax itself, the standard library, this worker, and code without a file.
+    None is for what is never at fault: jax itself, the standard library, this worker, code without a file.
     """
     if path.startswith("<") or not path:
         return None
@@ -112,7 +112,7 @@ def of_codes(codes: Iterable[tuple[types.CodeType, int]]) -> list[Frame]:
 
 def of_stack(frame: types.FrameType | None, limit: int = 64) -> list[Frame]:
     """The user's frames of the running stack, outermost first."""
-    found = []
+    found: list[Frame] = []
     while frame is not None and len(found) < limit:
         here = place(frame.f_code, frame.f_lasti, frame.f_lineno)
         if here is not None:

@@ -149,7 +149,7 @@ def _allocations(error: BaseException, facts: dict[str, Any]) -> None:
         return
     found: list[dict[str, Any]] = []
     for _, names in _stack(error):
-        equation = names.get("eqn")
+        equation: Any = names.get("eqn")
         if compat.is_equation(equation) and equation.primitive.name == "run_scoped":
             inner = next(compat.sub_jaxprs(equation), None)
             places = frames.of_codes(compat.equation_frames(equation))

@@ -66,9 +66,9 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
                 break
     capture.seconds += time.perf_counter() - started
     if failures:
-        error, target = failures[0]
+        first, target = failures[0]
         session.tell_fault(
-            error, stage="lower", capture=capture, target=target, program=jaxpr, launch=capture.call or capture.launch
+            first, stage="lower", capture=capture, target=target, program=jaxpr, launch=capture.call or capture.launch
         )
         capture.failed = True
     elif not capture.failed:

@@ -1,8 +1,8 @@
 """The checked file as a module whose parts can be executed one by one, from the text on the screen."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import builtins
 import importlib.util
@@ -17,7 +17,7 @@ IGNORED = "__pallas_lsp_ignored__"
 
 @dataclass
 class Part:
-    """Consecutive top-level statements, executed at once; ``abstract``: inside a trace, so that no array is computed."""
+    """Consecutive top-level statements; ``abstract``: executed inside a trace, so that no array is computed."""
 
     code: types.CodeType
     abstract: bool
@@ -26,6 +26,8 @@ class Part:
 @dataclass
 class CheckedModule:
     path: str
+    text: str
+    roots: list[str]
     module: types.ModuleType
     parts: list[Part]
     main: types.CodeType | None
@@ -40,8 +42,8 @@ def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]
     """
     tree = ast.parse(text, path)
     flags = _future_flags(tree)
-    guards = [node for node in tree.body if _is_main_guard(node)]
-    rest = [node for node in tree.body if not _is_main_guard(node)]
+    guards = [node for node in tree.body if isinstance(node, ast.If) and _is_main_guard(node)]
+    rest = [node for node in tree.body if node not in guards]
     failures = _expected_failures(tree, path)
     softened = [_SoftTests().visit(node) for node in rest]
     main = None
@@ -60,7 +62,7 @@ def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]
         group.append(node)
     if group:
         parts.append(Part(_compile(group, path, flags), abstract))
-    return CheckedModule(path, _new_module(path, roots), parts, main, failures)
+    return CheckedModule(path, text, roots, _new_module(path, roots), parts, main, failures)
 
 
 def ignore_in_asserts(errors: tuple[type[BaseException], ...]) -> None:
@@ -69,7 +71,8 @@ def ignore_in_asserts(errors: tuple[type[BaseException], ...]) -> None:
 
 def _compile(body: list[ast.stmt], path: str, flags: int) -> types.CodeType:
     tree = ast.fix_missing_locations(ast.Module(body, []))
-    return compile(tree, path, "exec", flags=flags, dont_inherit=True)
+    code: types.CodeType = compile(tree, path, "exec", flags=flags, dont_inherit=True)
+    return code
 
 
 def _future_flags(tree: ast.Module) -> int:
@@ -81,8 +84,8 @@ def _future_flags(tree: ast.Module) -> int:
     return flags
 
 
-def _is_main_guard(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+def _is_main_guard(node: ast.If) -> bool:
+    if not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
         return False
     sides = [node.test.left, *node.test.comparators]
     return (

@@ -19,13 +19,13 @@ class _Loader(importlib.machinery.SourceFileLoader):
         super().__init__(name, path)
         self._text = text
 
-    def get_data(self, path: str) -> bytes:
+    def get_data(self, path: str) -> bytes:  # noqa: ARG002 - the import system's signature
         return self._text.encode()
 
-    def get_source(self, fullname: str) -> str:
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002
         return self._text
 
-    def get_code(self, fullname: str) -> types.CodeType:
+    def get_code(self, fullname: str) -> types.CodeType:  # noqa: ARG002
         return compile(self._text, self.path, "exec", dont_inherit=True)
 
 
@@ -41,7 +41,10 @@ class Overlay(importlib.abc.MetaPathFinder):
             remember(path, text)
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         tail = fullname.rpartition(".")[2]
         for folder in sys.path if path is None else path:
@@ -57,8 +60,6 @@ class Overlay(importlib.abc.MetaPathFinder):
                     )
                 if os.path.exists(candidate):
                     return None  # the same module from disk comes first on the path
-            if os.path.isdir(base) and path is None and not os.path.exists(os.path.join(base, "__init__.py")):
-                continue
         return None
 
 

@@ -32,7 +32,9 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     wanted = list(params.get("drivers") or [])
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
     session.stage("import")
-    with compat.abstract_device(*_ambient(documents[path], params)):
+    lowering = "lower" in (params.get("stages") or ["trace", "lower"])
+    device = compat.abstract_device(*_ambient(documents[path], params))
+    with device:
         try:
             checked = module.load(path, documents[path], lines, roots)
         except BaseException as error:
@@ -40,9 +42,24 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
                 drivers.tell_stopped(session, driver["id"], error)
             return
         session.expected_failures = checked.expected_failures
-        programs = drivers.run_all(session, checked, wanted)
-    if "lower" in (params.get("stages") or ["trace", "lower"]):
+        runner = drivers.Runner(session, checked, wanted)
+        programs = runner.abstract()
+    if lowering:
         lower.lower_all(session, programs)
+    if _unreached(session, params.get("launches")):
+        # Concrete runs can be slow, so they come when all that was found without them is told.
+        with compat.abstract_device(*_ambient(documents[path], params)):
+            programs = runner.concrete()
+        if lowering:
+            lower.lower_all(session, programs)
+
+
+def _unreached(session: Session, launches: list[int] | None) -> bool:
+    """Whether a launch of the file (``launches``: first lines, where the engine gave them) was not reached yet."""
+    if launches is None:
+        return True
+    reached = {frame["line"] for capture in session.captures.values() for frame in capture.launch[-1:]}
+    return not set(launches) <= reached
 
 
 def _ambient(text: str, params: dict[str, Any]) -> tuple[str, str]:
@@ -54,4 +71,3 @@ def _ambient(text: str, params: dict[str, Any]) -> tuple[str, str]:
         return "tpu", str((targets.get("tpu") or ["TPU v5 lite"])[0])
     wanted = list(targets.get("mosaic_gpu") or ["9.0"])
     return "cuda", str(wanted[-1] if "tcgen05" in text and len(wanted) > 1 else wanted[0])
-

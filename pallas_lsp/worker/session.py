@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import compat, faults, frames
+from . import faults, frames
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -79,9 +80,7 @@ class Session:
         self._emit("driver", {"outcome": outcome})
 
     def tell_fault(self, error: BaseException, *, stage: str, capture: Capture | None = None, **more: Any) -> None:
-        fault = faults.describe(
-            error, stage=stage, driver=self.driver, capture=capture.id if capture else None, **more
-        )
+        fault = faults.describe(error, stage=stage, driver=self.driver, capture=capture.id if capture else None, **more)
         key = (fault["stage"], fault["message"], str(fault["anchors"][:1]), str(fault["site"]), fault["target"])
         if key not in self._told:
             self._told.add(key)
@@ -101,15 +100,9 @@ class Session:
             self.inside -= 1
 
     def failure_is_expected(self) -> bool:
-        """Whether user code stands inside ``pytest.raises`` or ``assertRaises``: then a fault is what the test wants."""
-        import sys
-
+        """Whether user code stands inside ``pytest.raises`` or ``assertRaises``: there a fault is what is wanted."""
         return any(
             frame["path"] == path and first <= frame["line"] <= last
             for frame in frames.of_stack(sys._getframe(1))
             for path, first, last in self.expected_failures
         )
-
-
-def same_type(value: Any) -> str:
-    return compat.notation(value)
