@@ -1,0 +1,64 @@
+"""The kernels that are measured: an example, its entry, and how each edit changes it.
+
+Edit ``n`` replaces one expression of the kernel's body, so that no edit gives a text that was there before.  Every
+second edit puts in a fault (an operation without a lowering), the others take it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    name: str
+    platform: str
+    device: tuple[str, int, str]
+    entry: str
+    arguments: tuple[tuple[str, tuple[int, ...]], ...]
+    expression: str
+    correct: str
+    faulty: str
+
+    @property
+    def path(self) -> Path:
+        return EXAMPLES / f"{self.name}.py"
+
+    def edits(self, count: int) -> Iterator[tuple[str, bool]]:
+        """``count`` texts, each with whether it is faulty."""
+        text = self.path.read_text(encoding="utf-8")
+        if text.count(self.expression) != 1:
+            raise ValueError(f"{self.path} must hold {self.expression!r} once")
+        for n in range(count):
+            faulty = n % 2 == 0
+            expression = (self.faulty if faulty else self.correct).replace("N", f"{n + 2}.0")
+            yield text.replace(self.expression, expression), faulty
+
+
+HOPPER = ("NVIDIA H100 80GB HBM3", 132, "gpu")
+TPU = ("TPU v6e", 1, "tpu")
+
+KERNELS = (
+    Kernel(
+        "hopper_matmul", "cuda", HOPPER, "matmul", (("bfloat16", (1024, 512)), ("bfloat16", (512, 1024))),
+        expression="return acc[...]",
+        correct="return acc[...] * N",
+        faulty="return jnp.cumsum(acc[...], axis=1) * N",
+    ),
+    Kernel(
+        "triton_softmax", "cuda", HOPPER, "softmax", (("float16", (256, 1000)),),
+        expression="e = jnp.exp(x - jnp.max(x))",
+        correct="e = jnp.exp(x - jnp.max(x)) * N",
+        faulty="e = jnp.sort(x) * N",
+    ),
+    Kernel(
+        "tpu_matmul", "tpu", TPU, "matmul", (("bfloat16", (1024, 2048)), ("bfloat16", (2048, 1024))),
+        expression="o_ref[...] = acc_ref[...].astype(o_ref.dtype)",
+        correct="o_ref[...] = (acc_ref[...] * N).astype(o_ref.dtype)",
+        faulty="o_ref[...] = (jnp.sort(acc_ref[...], axis=-1) * N).astype(o_ref.dtype)",
+    ),
+)  # fmt: skip
