@@ -31,7 +31,7 @@ RUN_KINDS = {
 }
 
 
-class WorkerUnavailable(Exception):
+class WorkerUnavailable(Exception):  # noqa: N818 - the name says what the state is
     """No worker for a file: what happened, and what to do."""
 
     def __init__(self, kind: str, message: str, remedy: str) -> None:
@@ -44,7 +44,7 @@ class WorkerUnavailable(Exception):
         return Problem(self.kind, self.message, self.remedy, location)
 
 
-class RunFailed(Exception):
+class RunFailed(Exception):  # noqa: N818
     """A run did not come to its end.  ``kind`` is one of RUN_KINDS, or ``cancelled``."""
 
     def __init__(self, kind: str, message: str, stage: str = "", detail: str = "") -> None:

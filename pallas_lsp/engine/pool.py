@@ -163,8 +163,8 @@ def _check(worker: Worker) -> None:
             raise WorkerUnavailable(
                 "no-jax",
                 f"{worker.python} has no jax",
-                f"Install it there ({worker.python} -m pip install jax), or choose the project's own interpreter with the "
-                "setting 'python' (or --python).",
+                f"Install it there ({worker.python} -m pip install jax), or choose the project's own interpreter with "
+                "the setting 'python' (or --python).",
             )
         raise WorkerUnavailable(
             "no-jax",

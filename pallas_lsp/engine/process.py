@@ -102,7 +102,9 @@ class Worker:
 
     async def _shake_hands(self, seconds: float) -> None:
         try:
-            answer = await asyncio.wait_for(self._request("initialize", {"protocol": PROTOCOL, "preimport": []}), seconds)
+            answer = await asyncio.wait_for(
+                self._request("initialize", {"protocol": PROTOCOL, "preimport": []}), seconds
+            )
             self.info = decode(answer, WorkerInfo)
         except TimeoutError:
             raise WorkerUnavailable(

@@ -18,7 +18,7 @@ _RESERVED_PER_CORE = 96 << 20
 def address_space() -> int:
     """Bytes of address space that this process has, or 0 where the system does not say."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
+        with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0

@@ -98,7 +98,7 @@ class Single:
         """End this process and, where there are process groups, everything that the run started in its own."""
         if self._folder is not None:
             with contextlib.suppress(OSError):
-                os.chdir(os.path.dirname(self._folder))  # noqa: PTH120 - a current folder cannot be removed everywhere
+                os.chdir(os.path.dirname(self._folder))
             shutil.rmtree(self._folder, ignore_errors=True)
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)

@@ -76,7 +76,7 @@ def error(code: int, message: str, **data: Any) -> dict[str, Any]:
     return {"code": code, "message": message, "data": data}
 
 
-class BadMessage(Exception):
+class BadMessage(Exception):  # noqa: N818
     """A line that is no request and no notification; ``error`` is the answer to it."""
 
     def __init__(self, answer: dict[str, Any], request: Any = None) -> None:

@@ -1,0 +1,177 @@
+"""The engine: a frozen snapshot in; findings, launches and problems out.  Server and command line share it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from pallas_lsp.engine.errors import WorkerUnavailable
+from pallas_lsp.engine.interpreter import find_interpreter
+from pallas_lsp.engine.judge import judge
+from pallas_lsp.engine.log import Log
+from pallas_lsp.engine.outcome import Outcome
+from pallas_lsp.engine.pool import Pool
+from pallas_lsp.engine.reading import CannotRead, Reading, read
+from pallas_lsp.engine.runs import Runner
+from pallas_lsp.engine.settings import Settings
+from pallas_lsp.engine.statuses import problem_of, statuses
+from pallas_lsp.model import (
+    Backend,
+    Finding,
+    Fix,
+    LaunchStatus,
+    Location,
+    Problem,
+    Report,
+    Snapshot,
+    Stage,
+    WorkerInfo,
+)
+from pallas_lsp.rules.context import Context
+from pallas_lsp.source.drivers import driver_range
+
+OnReport = Callable[[Report], Any]
+
+_BACKEND_REMEDIES = {
+    Backend.MOSAIC_GPU: "Install what it needs there (jax 0.10.2 needs absl-py and does not say so).",
+}
+
+
+class Engine:
+    """Checks files.  Bind it to one running event loop; end it with ``aclose``."""
+
+    def __init__(self, settings: Settings | None = None, log: Log | None = None) -> None:
+        self.settings = settings or Settings()
+        self._log = log or (lambda _: None)
+        self._pool = Pool(self.settings, self._log)
+        self._runner = Runner(self.settings, self._pool, self._log)
+        self._jobs = asyncio.Semaphore(max(1, self.settings.jobs))
+        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pallas-lsp-read")
+
+    async def check(self, snapshot: Snapshot, path: str, on_report: OnReport | None = None) -> Report:
+        """Check one file of a snapshot; never raises but for a cancelled task.
+
+        ``on_report`` gets a Report when all launches that the drivers reach were traced, and the final one, which is
+        returned too.  Cancelling the task ends the run.
+        """
+        async with self._jobs:
+            check = _Check(self, snapshot, path, on_report)
+            report = await check.run()
+        if on_report is not None:
+            on_report(report)
+        return report
+
+    async def verify(self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix:
+        """Try a fix: the edited text is checked; see ``verify``."""
+        from pallas_lsp.engine.verify import verify
+
+        return await verify(self, snapshot, path, finding, fix)
+
+    async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
+        """What the interpreter for a file has; raises WorkerUnavailable."""
+        return await self._pool.info(self.interpreter(path, roots))
+
+    def interpreter(self, path: str, roots: tuple[str, ...] = ()) -> str:
+        """The interpreter that runs a file; raises WorkerUnavailable."""
+        return find_interpreter(path, roots, self.settings.python)
+
+    async def aclose(self) -> None:
+        """End all workers and what they started."""
+        await self._pool.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Check:
+    """One check of one file."""
+
+    def __init__(self, engine: Engine, snapshot: Snapshot, path: str, on_report: OnReport | None) -> None:
+        self.engine = engine
+        self.snapshot = snapshot
+        self.path = path
+        self.on_report = on_report
+        self.started = time.monotonic()
+        document = snapshot.documents.get(path)
+        self.version = document.version if document is not None else None
+        self.info: WorkerInfo | None = None
+
+    async def run(self) -> Report:
+        loop = asyncio.get_running_loop()
+        try:
+            reading = await loop.run_in_executor(self.engine._threads, read, self.snapshot, self.path)
+        except CannotRead as error:
+            return self._report(Stage.READ, problems=(error.problem,))
+        except Exception as error:  # nothing that a file holds may end the server
+            return self._report(Stage.READ, problems=(self._own_fault(error),))
+        if not reading.drivers:
+            unreached = statuses(self.path, reading.lines, reading.launches, (), Outcome())
+            return self._report(Stage.READ, launches=unreached)
+        try:
+            return await self._run(reading)
+        except WorkerUnavailable as error:
+            top = reading.lines.line_range(0)
+            unreached = tuple(LaunchStatus(launch, (), error.message) for launch in reading.launches)
+            return self._report(Stage.READ, launches=unreached, problems=(error.problem(Location(self.path, top)),))
+        except Exception as error:
+            return self._report(Stage.READ, problems=(self._own_fault(error),))
+
+    async def _run(self, reading: Reading) -> Report:
+        engine = self.engine
+        python = engine.interpreter(self.path, self.snapshot.roots)
+        self.info = await engine._pool.info(python)
+
+        def on_traced(outcome: Outcome) -> None:
+            if self.on_report is not None:
+                self.on_report(self._judged(reading, outcome, Stage.TRACE, final=False))
+
+        outcome = await engine._runner.run(python, self.snapshot, self.path, reading.drivers, reading.texts, on_traced)
+        return self._judged(reading, outcome, Stage.LOWER, final=True)
+
+    def _judged(self, reading: Reading, outcome: Outcome, stage: Stage, *, final: bool) -> Report:
+        context = Context(self.snapshot, self.info, outcome.captures.values(), reading.drivers)
+        findings = judge(outcome.faults.values(), context)
+        reached = statuses(self.path, reading.lines, reading.launches, reading.drivers, outcome)
+        problems = [*self._deaths(reading, outcome), *self._missing_backends(reached)]
+        return self._report(stage, final=final, findings=tuple(findings), launches=reached, problems=tuple(problems))
+
+    def _deaths(self, reading: Reading, outcome: Outcome) -> list[Problem]:
+        found = []
+        for failure in outcome.failures:
+            driver = next((d for d in reading.drivers if d.id == failure.driver), None)
+            range_ = driver_range(reading.text, driver) if driver is not None else None
+            where = Location(self.path, range_) if range_ is not None else None
+            found.append(problem_of(failure, self.path, reading.drivers, where))
+        return found
+
+    def _missing_backends(self, reached: tuple[LaunchStatus, ...]) -> list[Problem]:
+        assert self.info is not None
+        found = []
+        for backend, reason in self.info.missing.items():
+            uses = [s.launch for s in reached if s.launch.backend == backend and s.launch.location.path == self.path]
+            if uses:
+                message = f"the Pallas backend {backend} cannot be imported in {self.info.executable}: {reason}"
+                remedy = _BACKEND_REMEDIES.get(Backend(backend), "Repair or upgrade jax there.")
+                found.append(Problem("backend-missing", message, remedy, uses[0].location))
+        return found
+
+    def _own_fault(self, error: Exception) -> Problem:
+        self.engine._log(f"{self.path}: {type(error).__name__}: {error}")
+        return Problem(
+            "internal-error",
+            f"the check failed through a fault of Pallas LSP: {type(error).__name__}: {error}",
+            "Please report it, with the log and the file if you may share them.",
+        )
+
+    def _report(
+        self,
+        stage: Stage,
+        *,
+        final: bool = True,
+        findings: tuple[Finding, ...] = (),
+        launches: tuple[LaunchStatus, ...] = (),
+        problems: tuple[Problem, ...] = (),
+    ) -> Report:
+        seconds = round(time.monotonic() - self.started, 4)
+        return Report(self.path, self.version, stage, final, findings, launches, problems, seconds)

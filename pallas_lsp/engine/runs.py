@@ -1,0 +1,134 @@
+"""The runs of one check: one, and after a death another without what caused it, so that the rest is still checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pallas_lsp.engine.codec import encode_driver
+from pallas_lsp.engine.errors import RunFailed
+from pallas_lsp.engine.log import Log
+from pallas_lsp.engine.outcome import Failure, Outcome
+from pallas_lsp.engine.pool import Pool
+from pallas_lsp.engine.settings import Settings
+from pallas_lsp.model import Driver, Snapshot
+
+_MOST_RUNS = 6
+_REMEMBERED = 64
+
+OnTraced = Callable[[Outcome], None]
+
+
+class Runner:
+    def __init__(self, settings: Settings, pool: Pool, log: Log) -> None:
+        self._settings = settings
+        self._pool = pool
+        self._log = log
+        self._deadly: OrderedDict[bytes, Outcome] = OrderedDict()
+
+    async def run(
+        self,
+        python: str,
+        snapshot: Snapshot,
+        path: str,
+        drivers: tuple[Driver, ...],
+        texts: Mapping[str, str],
+        on_traced: OnTraced,
+    ) -> Outcome:
+        """Execute the drivers.  ``texts``: the file and the workspace files that it imports.
+
+        What killed a worker is not run again unchanged: its outcome is remembered.
+        """
+        key = self._key(python, drivers, texts)
+        if key in self._deadly:
+            self._deadly.move_to_end(key)
+            return self._deadly[key]
+        outcome = await self._run_all(python, snapshot, path, drivers, on_traced)
+        if outcome.failures and all(f.error.kind != "internal-error" for f in outcome.failures):
+            self._deadly[key] = outcome
+            while len(self._deadly) > _REMEMBERED:
+                self._deadly.popitem(last=False)
+        return outcome
+
+    async def _run_all(
+        self, python: str, snapshot: Snapshot, path: str, drivers: tuple[Driver, ...], on_traced: OnTraced
+    ) -> Outcome:
+        remaining = list(drivers)
+        skipped: list[str] = []
+        failures: list[Failure] = []
+        kept: list[tuple[Outcome, set[str]]] = []
+        while True:
+            outcome = Outcome()
+            for attempt, (earlier, ended) in enumerate(kept, 1):
+                outcome.keep(earlier, ended, attempt)
+            outcome.failures = failures
+            failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced)
+            if failure is None:
+                return outcome
+            failures.append(failure)
+            again = len(failures) < _MOST_RUNS and failure.error.kind != "internal-error"
+            if failure.capture is not None and failure.capture.id not in skipped:
+                # All drivers were run: run them again, without lowering this one.
+                skipped.append(failure.capture.id)
+            elif failure.capture is None and failure.driver in {d.id for d in remaining} - {"module"}:
+                kept.append((outcome, {failure.driver} if failure.driver else set()))
+                remaining = [driver for driver in remaining if driver.id != failure.driver]
+                again = again and bool(remaining)
+            else:
+                again = False
+            if not again:
+                return outcome
+
+    async def _run_once(
+        self,
+        python: str,
+        snapshot: Snapshot,
+        path: str,
+        drivers: list[Driver],
+        skipped: list[str],
+        outcome: Outcome,
+        on_traced: OnTraced,
+    ) -> Failure | None:
+        told = False
+
+        def on_event(method: str, fields: dict[str, Any]) -> None:
+            nonlocal told
+            try:
+                outcome.receive(method, fields)
+            except (ValueError, KeyError) as error:
+                self._log(f"a message of the worker was left out: {error}")
+            if method == "driver" and not told and outcome.driven(drivers):
+                told = True
+                on_traced(outcome)
+
+        try:
+            async with self._pool.worker(python) as worker:
+                await worker.run(self._params(snapshot, path, drivers, skipped), on_event, self._settings.limits)
+        except RunFailed as error:
+            if error.detail:
+                self._log(f"{path}: {error.message}\n{error.detail}")
+            capture = outcome.captures.get(outcome.capture or "") if outcome.stage.startswith("lower") else None
+            return Failure(error, outcome.driver if outcome.stage != "import" else None, capture)
+        return None
+
+    def _params(self, snapshot: Snapshot, path: str, drivers: Iterable[Driver], skipped: list[str]) -> dict[str, Any]:
+        limits = self._settings.limits
+        return {
+            "path": path,
+            "documents": {each.path: each.text for each in snapshot.documents.values()},
+            "roots": list(snapshot.roots),
+            "drivers": [encode_driver(driver) for driver in drivers],
+            "targets": {backend: list(kinds) for backend, kinds in self._settings.targets.items()},
+            "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
+            "stages": ["trace", "lower"],
+            "skip": skipped,
+        }
+
+    @staticmethod
+    def _key(python: str, drivers: tuple[Driver, ...], texts: Mapping[str, str]) -> bytes:
+        digest = hashlib.sha256(repr((python, drivers)).encode())
+        for path in sorted(texts):
+            digest.update(repr((path, texts[path])).encode("utf-8", "backslashreplace"))
+        return digest.digest()

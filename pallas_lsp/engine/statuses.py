@@ -1,0 +1,152 @@
+"""For each launch of a file: the captures that reached it, or the reason why none did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pallas_lsp.engine.outcome import Failure, Outcome
+from pallas_lsp.model import (
+    Capture,
+    Driver,
+    DriverOutcome,
+    Fault,
+    Frame,
+    Launch,
+    LaunchStatus,
+    Location,
+    Position,
+    Problem,
+    Range,
+)
+from pallas_lsp.source.positions import Lines
+
+NO_DRIVER = "nothing in this file calls it with argument types: add a main block or a test that calls it"
+
+
+def statuses(
+    path: str, lines: Lines, launches: Sequence[Launch], drivers: Sequence[Driver], outcome: Outcome
+) -> tuple[LaunchStatus, ...]:
+    """The launches that were found by reading, then those that only running found (some may be in other files)."""
+    reached: dict[int, list[Capture]] = {}
+    unread: dict[tuple[str, int], list[Capture]] = {}
+    for capture in outcome.captures.values():
+        if capture.launch is None:
+            continue
+        number = _launch_of(path, lines, launches, capture.launch)
+        if number is not None:
+            reached.setdefault(number, []).append(capture)
+        else:
+            unread.setdefault((capture.launch.path, capture.launch.line), []).append(capture)
+    found = []
+    for number, launch in enumerate(launches):
+        captures = tuple(reached.get(number, ()))
+        found.append(LaunchStatus(launch, captures, "" if captures else _reason(launch, drivers, outcome)))
+    for captures_ in unread.values():
+        frame = captures_[0].launch
+        assert frame is not None
+        body = captures_[0].body.name if captures_[0].body is not None else None
+        launch = Launch(_location(path, lines, frame), captures_[0].api, captures_[0].backend, body)
+        found.append(LaunchStatus(launch, tuple(captures_)))
+    return tuple(found)
+
+
+def _launch_of(path: str, lines: Lines, launches: Sequence[Launch], frame: Frame) -> int | None:
+    """The number of the innermost launch around a frame."""
+    if frame.path != path:
+        return None
+    around = []
+    start = lines.from_bytes(frame.line - 1, frame.column) if frame.column is not None else None
+    for number, launch in enumerate(launches):
+        own = launch.location.range
+        if own.start.line <= frame.line - 1 <= own.end.line:
+            # Of several on the same lines, the one that starts where the frame does.
+            around.append((start != own.start, own.end.line - own.start.line, number))
+    return min(around)[2] if around else None
+
+
+def _location(path: str, lines: Lines, frame: Frame) -> Location:
+    range_ = (lines.frame_range(frame) or lines.line_range(frame.line - 1)) if frame.path == path else None
+    if range_ is None:
+        start = Position(frame.line - 1, 0)
+        range_ = Range(start, start)
+    return Location(frame.path, range_)
+
+
+def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
+    if not drivers:
+        return NO_DRIVER
+    if any(_passes(fault, launch) for fault in outcome.faults.values()):
+        return "it failed while it was built; see its finding"
+    for failure in outcome.failures:
+        if failure.capture is None:
+            return f"{describe(failure.driver, drivers)} did not get there: {failure.error.message}"
+    # An abstract evaluation that stopped says more than one that ran to its end elsewhere.
+    for ended in outcome.drivers.values():
+        if ended.error:
+            return _stopped(ended, drivers)
+    names = _listed([describe(driver.id, drivers) for driver in drivers])
+    return f"{names} ran to the end without reaching it"
+
+
+def _stopped(ended: DriverOutcome, drivers: Sequence[Driver]) -> str:
+    where = f" on line {ended.frame.line}" if ended.frame is not None else ""
+    return f"{describe(ended.driver, drivers)} stopped{where} before reaching it: {ended.error}"
+
+
+def _passes(fault: Fault, launch: Launch) -> bool:
+    own = launch.location.range
+    return any(
+        frame.path == launch.location.path and own.start.line <= frame.line - 1 <= own.end.line
+        for frames in (fault.frames, *(anchor.frames for anchor in fault.anchors))
+        for frame in frames
+    )
+
+
+def describe(driver: str | None, drivers: Iterable[Driver]) -> str:
+    """A driver in words."""
+    known = next((each for each in drivers if each.id == driver), None)
+    if known is not None and known.kind == "main":
+        return "the main block"
+    if known is not None and known.kind == "test":
+        return f"the test {known.name}"
+    return "the file's top level"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 4:
+        names = [*names[:3], f"{len(names) - 3} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def problem_of(failure: Failure, path: str, drivers: Sequence[Driver], where: Location | None) -> Problem:
+    """What a run's death is to the user."""
+    error = failure.error
+    if failure.capture is not None:
+        name = failure.capture.body.name if failure.capture.body is not None else failure.capture.api
+        subject = f"lowering the kernel {name} for ({failure.capture.arguments})"
+    else:
+        subject = f"running {describe(failure.driver, drivers)}" if failure.driver else "importing the file"
+    messages = {
+        "timed-out": (
+            f"{subject} {error.message}",
+            "It is tried again when the text changes.  Make it shorter, or raise the limit in the settings.",
+        ),
+        "out-of-memory": (
+            f"{subject} needed more memory than a check may use",
+            "It is tried again when the text changes.  Use smaller arrays there, or raise the limit in the settings.",
+        ),
+        "crashed": (
+            f"{subject} crashed the process: it {error.message}",
+            "It is tried again when the text changes.  The log has the traceback of the crash.",
+        ),
+        "exited": (
+            f"{subject} ended the process: it {error.message}",
+            "Keep os._exit and the like out of what a check runs (the top level, the main block, tests).",
+        ),
+        "internal-error": (
+            f"{subject} failed through a fault of Pallas LSP: {error.message}",
+            "Please report it, with the log and the file if you may share them.",
+        ),
+    }
+    message, remedy = messages.get(error.kind, (f"{subject} was ended: {error.message}", "Check the file again."))
+    return Problem(error.kind, message, remedy, where or Location(path, Range(Position(0, 0), Position(0, 0))))

@@ -1,0 +1,226 @@
+"""What in a file reaches a launch with real argument types: its top level, its main block, its tests.
+
+Names are followed through the file's own functions, classes and assignments without regard to scopes, so that a doubt
+is always decided for running: a driver that turns out not to reach a launch costs time, one that is left out hides
+faults.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pallas_lsp.model import Driver, Range, Snapshot
+from pallas_lsp.source import toplevel
+from pallas_lsp.source.free_names import free_names, parameter_names
+from pallas_lsp.source.launches import launch_nodes, may_launch
+from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parse
+from pallas_lsp.source.workspace import imported_files, read_text, resolve
+
+MODULE = "module"
+MAIN = "main"
+
+
+@dataclass
+class Names:
+    """What every name of a file's top level refers to, and which of them reach a launch."""
+
+    references: dict[str, set[str]] = field(default_factory=dict)
+    reaching: set[str] = field(default_factory=set)
+
+
+def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
+    """The drivers of a file, in the order in which they run; empty where nothing reaches a launch.
+
+    Raises what ``read_text`` and ``parse`` raise.  Only drivers of the same file are found here.
+    """
+    text = read_text(snapshot, path)
+    imported = imported_files(snapshot, path, text)
+    if not may_launch(text) and not any(map(may_launch, imported.values())):
+        return ()
+    syntax = parse(text)
+    launches = set(launch_nodes(text))
+    outside = _launching_imports(snapshot, path, syntax, imported)
+    if not launches and not outside:
+        return ()
+    names = _names(syntax, launches, outside)
+    drivers = []
+    lines = toplevel.abstract_lines(syntax, launches, names.references, names.reaching)
+    if lines or any(_at_top(syntax, launch) for launch in launches):
+        drivers.append(Driver(MODULE, "module", path, lines=tuple(sorted(lines))))
+    if any(toplevel.is_main_block(statement) for statement in syntax.tree.body):
+        drivers.append(Driver(MAIN, "main", path))
+    for name, nodes in _tests(syntax):
+        parts = {part for node in nodes for part in ast.walk(node)}
+        reads = set().union(*(free_names(node) for node in nodes))
+        if isinstance(nodes[0], ast.FunctionDef | ast.AsyncFunctionDef):
+            reads |= parameter_names(nodes[0])  # fixtures of the file
+        if not launches.isdisjoint(parts) or not names.reaching.isdisjoint(reads):
+            drivers.append(Driver(f"test:{name}", "test", path, name))
+    return tuple(drivers)
+
+
+def driver_range(text: str, driver: Driver) -> Range | None:
+    """Where a driver stands: the line of its main block's or test's head; None for the top level."""
+    try:
+        syntax = parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    node: ast.AST | None = None
+    if driver.kind == "main":
+        node = next((s for s in syntax.tree.body if toplevel.is_main_block(s)), None)
+    elif driver.kind == "test":
+        node = next((nodes[0] for name, nodes in _tests(syntax) if name == driver.name), None)
+    if not isinstance(node, ast.stmt):
+        return None
+    return syntax.lines.line_range(node.lineno - 1)
+
+
+def _launching_imports(snapshot: Snapshot, path: str, syntax: Syntax, imported: dict[str, str]) -> set[str]:
+    """Names of the file that come from workspace modules which launch, themselves or through their imports."""
+    if not any(map(may_launch, imported.values())):
+        return set()
+    found = set()
+    for scope in syntax.scopes.values():
+        for name, bindings in scope.bindings.items():
+            for binding in bindings:
+                if binding.imported and _launches(snapshot, path, binding, imported):
+                    found.add(name)
+    for node in ast.walk(syntax.tree):  # ``from kernels import *`` binds names that cannot be seen here
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            module = "." * node.level + (node.module or "")
+            for file in resolve(snapshot, path, module):
+                found |= _public_names(imported.get(file, ""))
+    return found
+
+
+def _launches(snapshot: Snapshot, path: str, binding: object, imported: dict[str, str]) -> bool:
+    name = str(getattr(binding, "imported", ""))
+    alias = getattr(binding, "node", None)
+    spelled = [name, name.rpartition(".")[0]]
+    if isinstance(alias, ast.alias) and "." in alias.name:
+        spelled.append(alias.name)  # ``import a.b`` binds ``a`` but loads ``a.b``
+    for module in spelled:
+        for file in resolve(snapshot, path, module) if module.strip(".") else ():
+            text = imported.get(file)
+            if text is None:
+                continue
+            if may_launch(text) or any(map(may_launch, imported_files(snapshot, file, text).values())):
+                return True
+    return False
+
+
+def _public_names(text: str) -> set[str]:
+    try:
+        scopes = parse(text)
+    except (SyntaxError, ValueError):
+        return set()
+    return {name for name in scopes.scopes[scopes.tree].bindings if not name.startswith("_")}
+
+
+def _names(syntax: Syntax, launches: set[ast.Call], outside: set[str]) -> Names:
+    names = Names(reaching=set(outside))
+    users: dict[str, set[str]] = {}
+    for statement in syntax.tree.body:
+        if toplevel.is_main_block(statement):
+            continue
+        bound = toplevel.bound_names(statement)
+        if not bound:
+            continue
+        parts = list(ast.walk(statement))
+        references = free_names(statement)
+        if isinstance(statement, ast.FunctionDef) and _is_fixture(syntax, statement):
+            references |= parameter_names(statement)
+        if not launches.isdisjoint(parts):
+            names.reaching |= bound
+        for name in bound:
+            names.references.setdefault(name, set()).update(references)
+        for reference in references:
+            users.setdefault(reference, set()).update(bound)
+    pending = list(names.reaching)
+    while pending:
+        for user in users.get(pending.pop(), ()):
+            if user not in names.reaching:
+                names.reaching.add(user)
+                pending.append(user)
+    return names
+
+
+def _is_fixture(syntax: Syntax, function: ast.FunctionDef) -> bool:
+    names = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
+    return any("fixture" in (syntax.dotted(name) or "") for name in names)
+
+
+def _at_top(syntax: Syntax, node: ast.AST) -> bool:
+    """Whether a node is evaluated when the file is imported (a decorator belongs to what is around its function)."""
+    child = node
+    for parent in syntax.ancestors(node):
+        if isinstance(parent, FUNCTIONS):
+            decorators = [] if isinstance(parent, ast.Lambda) else parent.decorator_list
+            if child not in decorators:
+                return False
+        elif isinstance(parent, ast.If) and toplevel.is_main_block(parent):
+            return False
+        child = parent
+    return True
+
+
+# -- tests ------------------------------------------------------------------------------------------------------------
+
+
+def _tests(syntax: Syntax) -> Iterator[tuple[str, list[ast.AST]]]:
+    """Test functions and methods (``Class.name``), each with the nodes whose code it may run."""
+    classes = {node.name: node for node in _top_definitions(syntax.tree.body) if isinstance(node, ast.ClassDef)}
+    for node in _top_definitions(syntax.tree.body):
+        if isinstance(node, ast.ClassDef):
+            yield from _test_methods(syntax, node, classes)
+        elif node.name.startswith("test"):
+            yield node.name, [node]
+
+
+def _top_definitions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node
+        elif isinstance(node, ast.If | ast.With | ast.Try) and not toplevel.is_main_block(node):
+            yield from _top_definitions(node.body)
+            yield from _top_definitions(getattr(node, "orelse", []))
+
+
+def _test_methods(
+    syntax: Syntax, node: ast.ClassDef, classes: dict[str, ast.ClassDef]
+) -> Iterator[tuple[str, list[ast.AST]]]:
+    lineage = _lineage(node, classes)
+    unit = any(_is_test_case(syntax, base) for each in lineage for base in each.bases)
+    methods: dict[str, ast.AST] = {}
+    others: list[ast.AST] = []
+    for each in lineage:
+        for statement in each.body:
+            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                others.append(statement)
+            elif statement.name.startswith("test"):
+                methods.setdefault(statement.name, statement)
+            else:
+                others.append(statement)
+                if statement.name == "__init__" and not unit:
+                    return  # pytest collects no class with a constructor
+    if not unit and not node.name.startswith("Test"):
+        return
+    for name, method in methods.items():
+        yield f"{node.name}.{name}", [method, *others]
+
+
+def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    found = [node]
+    for each in found:
+        for base in each.bases:
+            known = classes.get(base.id) if isinstance(base, ast.Name) else None
+            if known is not None and known not in found:
+                found.append(known)
+    return found
+
+
+def _is_test_case(syntax: Syntax, base: ast.expr) -> bool:
+    name = syntax.dotted(base) or (base.attr if isinstance(base, ast.Attribute) else "")
+    return name.rpartition(".")[2].endswith("TestCase")
