@@ -43,10 +43,10 @@ _births: dict[int, tuple[Any, list[frames.Frame]]] = {}
 def install() -> None:
     """Record the place of each construction from now on."""
     for module_name, name in _KINDS:
-        cls = getattr(sys.modules.get(module_name), name, None)
+        cls: Any = getattr(sys.modules.get(module_name), name, None)
         if isinstance(cls, type) and "__init__" in vars(cls):
             with contextlib.suppress(TypeError):
-                cls.__init__ = _recorded(cls.__init__)  # type: ignore[misc]
+                cls.__init__ = _recorded(cls.__init__)
                 if callable(getattr(cls, "replace", None)):
                     cls.replace = _inherited(cls.replace)
 

@@ -62,7 +62,12 @@ def describe(
     if stage == "lower" and program is not None and not equations.innermost_frames(at[1:]):
         at = equations.named_in(str(error), program) or at
     facts = knowledge.of(error)
+    _refine(facts.get("conflict", ()), program)
     anchors, at = _anchors(error, own, at, program)
+    if facts.get("conflict"):
+        places = _disagreement(facts["conflict"])
+        anchors.insert(0, {"by": "layout", "frames": places})
+        at = (equations.at(places[-1], program) if program is not None else ()) or at
     anchors += [{"by": "spec", "frames": s["frames"]} for s in facts.get("specs", ()) if s["kind"] not in _NO_ANCHOR]
     if launch:
         anchors.append({"by": "launch", "frames": launch})
@@ -89,6 +94,20 @@ def describe(
         "target": target,
         "facts": facts,
     }
+
+
+def _refine(conflict: Any, program: Any) -> None:
+    """Give the places of a layout conflict, which MLIR knows by their start alone, the columns of their equations."""
+    for entry in conflict:
+        chain = equations.at(entry["frames"][-1], program) if program is not None else ()
+        entry["frames"] = equations.innermost_frames(chain) or entry["frames"]
+
+
+def _disagreement(conflict: Any) -> list[frames.Frame]:
+    """The place of the operation that ties the layouts together: the last that asks for none of its own."""
+    relating = [entry for entry in conflict if not entry["layout"]] or list(conflict)
+    places: list[frames.Frame] = max(relating, key=lambda entry: int(entry["frames"][-1]["line"]))["frames"]
+    return places
 
 
 def message(error: BaseException, limit: int = 4000) -> str:

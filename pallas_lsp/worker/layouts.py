@@ -1,12 +1,159 @@
-"""The irreducible core of a layout conflict (Mosaic GPU's layout inference under warpgroup semantics)."""
+"""The irreducible core of a layout conflict (Mosaic GPU's layout inference under warpgroup semantics).
+
+jax builds a system of assignments and constraints over the values' layouts and says only that it has no solution.  The
+system still stands in the frames of the traceback; deleting what is not needed for the contradiction leaves the few
+operations that disagree.  Source: jax/experimental/mosaic/gpu/layout_inference.py, ``infer_layout``.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
+import time
 import types
+from collections.abc import Callable
 from typing import Any
+
+from . import frames
+
+Item = tuple[str, Any, Any]
+"""("assignment", variable, constant) or ("constraint", constraint, None)."""
+
+SECONDS = 1.5
+_FUEL = 300
 
 
 def conflict(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The few constraints that disagree, each with its place; empty where the traceback holds no system."""
-    del stack
+    """The core, in program order; empty where the traceback holds no system or the time ran out before it was small.
+
+    An entry has ``frames``, ``operation`` (MLIR name), ``layout`` (asked for; empty where the entry only relates
+    values) and ``text``.
+    """
+    for frame, names in stack:
+        file = frames.jax_file(frame.f_code.co_filename) or ""
+        context: Any = names.get("ctx")
+        system: Any = names.get("global_constraint_system")
+        if file.endswith("layout_inference.py") and hasattr(system, "constraints") and context is not None:
+            items: list[Item] = [("assignment", v, c) for v, c in system.assignments.items()]
+            items += [("constraint", constraint, None) for constraint in system.constraints]
+            core = _core(items, names.get("arch"))
+            described = [entry for item in core if (entry := _describe(item, context)) is not None]
+            return sorted(described, key=lambda entry: (entry["frames"][0]["path"], entry["frames"][0]["line"]))
     return []
+
+
+def _core(items: list[Item], arch: Any) -> list[Item]:
+    deadline = time.monotonic() + SECONDS
+    contradicts: Callable[[list[Item]], bool] = _by_propagation
+    if not contradicts(items):
+        contradicts = functools.partial(_by_search, arch=arch)
+        if not contradicts(items):
+            return []
+    size = max(1, len(items) // 2)
+    while size:
+        start = 0
+        while start < len(items):
+            if time.monotonic() > deadline:
+                return items if len(items) <= 12 else []
+            shorter = items[:start] + items[start + size :]
+            if shorter and contradicts(shorter):
+                items = shorter
+            else:
+                start += size
+        size //= 2
+    return items
+
+
+def _system(items: list[Item]) -> Any:
+    constraints = sys.modules["jax.experimental.mosaic.gpu.constraints"]
+    return constraints.ConstraintSystem(
+        assignments={item[1]: item[2] for item in items if item[0] == "assignment"},
+        constraints=[item[1] for item in items if item[0] == "constraint"],
+    )
+
+
+def _by_propagation(items: list[Item]) -> bool:
+    constraints = sys.modules["jax.experimental.mosaic.gpu.constraints"]
+    try:
+        return isinstance(constraints.reduce(_system(items)), constraints.Unsatisfiable)
+    except Exception:
+        return False
+
+
+def _by_search(items: list[Item], arch: Any) -> bool:
+    constraints = sys.modules["jax.experimental.mosaic.gpu.constraints"]
+    inference = sys.modules["jax.experimental.mosaic.gpu.layout_inference"]
+    system = _system(items)
+    try:
+        found, _ = inference.find_assignments_for(list(system.unknowns()), system, fuel=_FUEL, arch=arch)
+    except Exception:  # out of fuel, or a subset that jax does not expect
+        return False
+    return isinstance(found, constraints.Unsatisfiable)
+
+
+def _describe(item: Item, context: Any) -> dict[str, Any] | None:
+    kind, value, constant = item
+    operation = None
+    if kind == "constraint":
+        operation = getattr(context, "op_for_constraint", {}).get(value)
+    variables = [value] if kind == "assignment" else _variables(value)
+    candidates = [operation] if operation is not None else []
+    for variable in variables:
+        sites = [variable.key, *getattr(context, "value_sites_for_variable", {}).get(variable, ())]
+        candidates += [site.operation for site in sites if hasattr(site, "operation")]
+    for candidate in candidates:
+        with contextlib.suppress(Exception):
+            places = frames.of_location(candidate.location)
+            if places:
+                name = str(candidate.operation.name) if hasattr(candidate, "operation") else str(candidate.name)
+                layout = layout_name(constant if constant is not None else _constant(value))
+                return {"frames": places[::-1], "operation": name, "layout": layout, "text": _text(name, layout, value)}
+    return None
+
+
+def _variables(constraint: Any) -> list[Any]:
+    found = []
+    pending = list(vars(constraint).values())
+    while pending:
+        value = pending.pop()
+        if type(value).__name__ == "Variable" and hasattr(value, "key"):
+            found.append(value)
+        elif hasattr(value, "expression"):
+            pending.append(value.expression)
+    return found
+
+
+def _constant(constraint: Any) -> Any:
+    """The constant that a constraint ties its variable to, if any."""
+    for value in vars(constraint).values():
+        if type(value).__name__ in ("RegisterLayout", "TMEMLayout", "SMEMTransforms"):
+            return value
+    return None
+
+
+def layout_name(constant: Any) -> str:
+    """A layout as a user names it (``plgpu.Layout.WGMMA``), else jax's own text, shortened."""
+    if constant is None:
+        return ""
+    value = getattr(constant, "value", constant)
+    plgpu = sys.modules.get("jax.experimental.pallas.mosaic_gpu")
+    for layout in getattr(plgpu, "Layout", ()):
+        with contextlib.suppress(Exception):
+            if layout.to_mgpu() == value:
+                return f"plgpu.Layout.{layout.name}"
+    text = str(value)
+    if type(value).__name__ == "WGStridedFragLayout":
+        return f"plgpu.Layout.WG_STRIDED({tuple(value.shape)}, vec_size={value.vec_size})"
+    return text if len(text) <= 120 else f"{type(value).__name__}(...)"
+
+
+def _text(operation: str, layout: str, value: Any) -> str:
+    name = operation.rpartition(".")[2]
+    if layout:
+        return f"`{name}` asks for the layout {layout}"
+    what = {
+        "Equals": "needs its values to have the same layout",
+        "Relayout": "needs a layout that its operand can take",
+    }
+    return f"`{name}` {what.get(type(value).__name__, 'limits the layouts that its values can have')}"
