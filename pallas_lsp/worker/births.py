@@ -44,7 +44,7 @@ def install() -> None:
     """Record the place of each construction from now on."""
     for module_name, name in _KINDS:
         cls: Any = getattr(sys.modules.get(module_name), name, None)
-        if isinstance(cls, type) and "__init__" in vars(cls):
+        if "__init__" in getattr(cls, "__dict__", {}):
             with contextlib.suppress(TypeError):
                 cls.__init__ = _recorded(cls.__init__)
                 if callable(getattr(cls, "replace", None)):
