@@ -51,15 +51,18 @@ class Engine:
         self._jobs = asyncio.Semaphore(max(1, self.settings.jobs))
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pallas-lsp-read")
 
-    async def check(self, snapshot: Snapshot, path: str, on_report: OnReport | None = None) -> Report:
+    async def check(
+        self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
+    ) -> Report:
         """Check one file of a snapshot; never raises but for a cancelled task.
 
         ``on_report`` gets a Report when all launches that the drivers reach were traced, and the final one, which is
-        returned too.  Cancelling the task ends the run.
+        returned too.  Cancelling the task ends the run.  With ``run`` False the file is only read: none of its code
+        is executed.
         """
         async with self._jobs:
             check = _Check(self, snapshot, path, on_report)
-            report = await check.run()
+            report = await check.run(execute=run)
         if on_report is not None:
             on_report(report)
         return report
@@ -97,7 +100,7 @@ class _Check:
         self.version = document.version if document is not None else None
         self.info: WorkerInfo | None = None
 
-    async def run(self) -> Report:
+    async def run(self, *, execute: bool) -> Report:
         loop = asyncio.get_running_loop()
         try:
             reading = await loop.run_in_executor(self.engine._threads, read, self.snapshot, self.path)
@@ -105,7 +108,7 @@ class _Check:
             return self._report(Stage.READ, problems=(error.problem,))
         except Exception as error:  # nothing that a file holds may end the server
             return self._report(Stage.READ, problems=(self._own_fault(error),))
-        if not reading.drivers:
+        if not reading.drivers or not execute:
             unreached = statuses(self.path, reading.lines, reading.launches, (), Outcome())
             return self._report(Stage.READ, launches=unreached)
         try:

@@ -1,0 +1,139 @@
+"""One check: a frozen snapshot in, diagnostics and status out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
+from pallas_lsp.server.configuration import Configuration
+from pallas_lsp.server.consent import Consent
+from pallas_lsp.server.diagnostics import Publisher
+from pallas_lsp.server.documents import Documents, OpenDocument, is_inside
+from pallas_lsp.server.engines import Engines
+from pallas_lsp.server.progress import ProgressBar, ProgressBars
+from pallas_lsp.server.results import Results
+from pallas_lsp.server.scheduler import Priority, Scheduler
+from pallas_lsp.server.settings import FolderSettings
+from pallas_lsp.server.status import StatusReporter
+
+logger = logging.getLogger(__name__)
+
+_UNTRUSTED = "the folder is not trusted, so that its code is not run"
+_NEXT = {Stage.READ: "building", Stage.BUILD: "tracing", Stage.TRACE: "lowering"}
+
+
+class Checker:
+    def __init__(
+        self,
+        documents: Documents,
+        results: Results,
+        publisher: Publisher,
+        configuration: Configuration,
+        consent: Consent,
+        engines: Engines,
+        bars: ProgressBars,
+        status: StatusReporter,
+    ) -> None:
+        self.scheduler: Scheduler
+        self._documents = documents
+        self._results = results
+        self._publisher = publisher
+        self._configuration = configuration
+        self._consent = consent
+        self._engines = engines
+        self._bars = bars
+        self._status = status
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def check(self, path: str) -> None:
+        """Check the newest text of an open document; the scheduler cancels this when there is a newer one."""
+        await self._configuration.ready.wait()
+        document = self._documents.at(path)
+        if document is None:
+            return
+        snapshot = self._documents.snapshot()
+        settings = self._configuration.of(path)
+        folder = self._documents.root_of(path)
+        trusted = self._consent.allows(folder)
+        engine = self._engines.get(settings)
+        self._status.busy(document.uri)
+        title = f"Checking {Path(path).name}"
+        try:
+            with self._bars.start(title, lambda: self.scheduler.cancel(path)) as bar:
+
+                def on_report(report: Report) -> None:
+                    self._take(report, document, snapshot, settings, bar, trusted=trusted)
+
+                await engine.check(snapshot, path, on_report, run=trusted)
+        except asyncio.CancelledError:
+            self._status.idle(document.uri)
+            raise
+        result = self._results.get(path)
+        if result is not None and result.launches and self._consent.decision(folder) is None:
+            self._spawn(self._ask(folder))
+
+    def _take(
+        self,
+        report: Report,
+        document: OpenDocument,
+        snapshot: Snapshot,
+        settings: FolderSettings,
+        bar: ProgressBar,
+        *,
+        trusted: bool,
+    ) -> None:
+        if self._documents.at(document.path) is not document:  # edited or closed since
+            return
+        parsed = all(problem.kind != "syntax" for problem in report.problems)
+        findings = tuple(filter(None, (_as_set(finding, settings) for finding in report.findings)))
+        launches = report.launches if trusted else tuple(replace(each, reason=_UNTRUSTED) for each in report.launches)
+        report = replace(report, findings=findings, launches=launches)
+        changed = self._results.replace(report, snapshot, parsed=parsed)
+        result = self._results.get(report.path)
+        if result is None:
+            return
+        if report.final:
+            changed.add(document.path)  # says that this version has been checked, whatever was found
+        else:
+            bar.report(_NEXT.get(report.stage, ""))
+        self._publisher.publish(changed)
+        self._status.result(document.uri, result, trusted=trusted)
+
+    async def _ask(self, folder: str) -> None:
+        if await self._consent.ask(folder):
+            self.check_folder(folder)
+
+    def check_folder(self, folder: str) -> None:
+        """Check the open documents of a folder again."""
+        self.check_documents([d.path for d in self._documents.all() if is_inside(d.path, folder)])
+
+    def check_all(self) -> None:
+        self.check_documents([document.path for document in self._documents.all()])
+
+    def check_documents(self, paths: list[str]) -> None:
+        for path in paths:
+            document = self._documents.at(path)
+            if document is not None and document.is_python:
+                self.scheduler.request(path, Priority.DEPENDENT)
+
+    def close(self) -> None:
+        for task in self._asking:
+            task.cancel()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+
+def _as_set(finding: Finding, settings: FolderSettings) -> Finding | None:
+    """A finding with the severity that the user set for its rule; None where the rule is off."""
+    wanted = settings.severity(finding.rule)
+    if wanted is None:
+        return finding
+    return None if wanted == "off" else replace(finding, severity=Severity(wanted))

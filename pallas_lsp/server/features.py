@@ -1,0 +1,169 @@
+"""The LSP methods, each a few lines that hand on to the part that does the work.
+
+Handlers of notifications are plain functions: they change our state in the order in which the client sent them.
+Requests that wait are coroutines, which ``$/cancelRequest`` cancels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from lsprotocol import types
+from pygls import uris
+
+from pallas_lsp.server.app import PallasServer
+from pallas_lsp.server.code_actions import KINDS
+from pallas_lsp.server.settings import SECTION
+
+logger = logging.getLogger(__name__)
+
+DID_CHANGE_TRUST = "pallas/didChangeTrust"
+_WATCHED = ("**/*.py", "**/pyproject.toml", "**/pyvenv.cfg")
+
+
+def register(server: PallasServer, console: logging.Handler | None = None) -> None:
+    _register_session(server, console)
+    _register_documents(server)
+    _register_workspace(server)
+    _register_requests(server)
+
+
+def _register_session(server: PallasServer, console: logging.Handler | None) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.meet(params)
+        folders = [folder.uri for folder in params.workspace_folders or []]
+        if not folders and (root := params.root_uri or (params.root_path and uris.from_fs_path(params.root_path))):
+            folders = [root]
+        server.documents.set_folders(folders)
+
+    @server.feature(types.INITIALIZED)
+    def initialized(_: types.InitializedParams) -> None:
+        server.log_to_client(console)
+        server.spawn(_settle_in(server))
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(*_: Any) -> None:
+        server.spawn(server.close())
+
+    @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def cancel_progress(params: types.WorkDoneProgressCancelParams) -> None:
+        server.bars.cancelled(params.token)
+
+    @server.feature(DID_CHANGE_TRUST)
+    def did_change_trust(params: Any) -> None:
+        trusted = params.get("trusted") if isinstance(params, dict) else None
+        if not isinstance(trusted, bool):
+            logger.warning("Ignored an invalid %s: it must say {trusted: true or false}", DID_CHANGE_TRUST)
+            return
+        server.consent.said = trusted
+        server.checker.check_all()
+
+
+async def _settle_in(server: PallasServer) -> None:
+    """After the handshake: settings and registrations."""
+    await server.configuration.pull()
+    registrations = []
+    if server.client.configuration_changes:
+        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        registrations.append(types.Registration("settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
+    if server.client.watches_files:
+        watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
+        watch = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        registrations.append(types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, watch))
+    if registrations:
+        try:
+            await server.client_register_capability_async(types.RegistrationParams(registrations))
+        except Exception as error:
+            logger.warning("The client took no registrations (%s): changes outside the editor go unseen.", error)
+
+
+def _register_documents(server: PallasServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        document = server.documents.open(params.text_document)
+        if document is not None and document.is_python:
+            server.scheduler.request(document.path)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        old = server.documents.get(params.text_document.uri)
+        new = server.documents.change(params)
+        if old is None or new is None:
+            logger.debug("Ignored a change of a document that is not open")
+            return
+        server.results.edited(old, new)
+        server.code_actions.verifier.forget()
+        if new.is_python:
+            server.scheduler.edited(new.path)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        document = server.documents.get(params.text_document.uri)
+        if document is not None and document.is_python:
+            server.scheduler.interrupt(document.path)
+            server.checker.check_documents(server.dependents.imported(document.path))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: types.DidCloseTextDocumentParams) -> None:
+        document = server.documents.close(params.text_document.uri)
+        if document is None:
+            return
+        server.scheduler.forget(document.path)
+        changed = server.results.forget(document.path)
+        server.status.forget(document.uri)
+        server.publisher.closed(document.uri, document.path)
+        server.publisher.publish(changed - {document.path})
+        # What is on disk holds again for those that import it.
+        server.checker.check_documents(server.dependents.importers(document.path))
+
+
+def _register_workspace(server: PallasServer) -> None:
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def did_change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        removed = {folder.uri for folder in params.event.removed}
+        kept = [uri for uri in server.documents.folders if uri not in removed]
+        server.documents.set_folders([*kept, *(folder.uri for folder in params.event.added)])
+        server.spawn(_reconfigure(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
+        if not server.configuration.pulls:
+            server.configuration.push(params.settings)
+        server.spawn(_reconfigure(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
+        changed = {path for event in params.changes if (path := server.documents.path_of(event.uri)) is not None}
+        changed -= {document.path for document in server.documents.all()}  # those come as edits
+        if any(not path.endswith(".py") for path in changed):
+            server.checker.check_all()
+        elif changed:
+            open_paths = [document.path for document in server.documents.all() if document.is_python]
+            server.checker.check_documents([p for p in open_paths if changed & server.dependents.closure(p)])
+
+
+async def _reconfigure(server: PallasServer) -> None:
+    await server.configuration.pull()
+    await server.engines.keep(server.configuration.in_use())
+    server.code_actions.verifier.forget()
+    server.checker.check_all()
+
+
+def _register_requests(server: PallasServer) -> None:
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
+    )
+    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+        return await server.code_actions.offered(params)
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        return await server.code_actions.resolve(action)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hover(params: types.HoverParams) -> types.Hover | None:
+        await asyncio.sleep(0)  # a request that is cancelled at once is not answered
+        return server.hovers.hover(params)

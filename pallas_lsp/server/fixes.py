@@ -1,0 +1,118 @@
+"""Verifying fixes when somebody asks for them, each once, and applying safe ones in a chain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pallas_lsp.model import Document, Edit, Finding, Fix, Safety, Snapshot
+from pallas_lsp.server.documents import lines_on_disk
+from pallas_lsp.server.engines import EngineLike
+from pallas_lsp.server.results import Known, Result
+from pallas_lsp.server.workspace_edits import difference
+from pallas_lsp.source.edits import OverlapError, apply_edits
+
+logger = logging.getLogger(__name__)
+
+_MOST_FIXES = 50
+"""Fixes applied in one chain at most."""
+
+Key = tuple[str, str, int]
+
+
+class Verifier:
+    """Keeps what is known of each fix until its document is checked or edited again."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Key, tuple[Snapshot, asyncio.Task[Fix]]] = {}
+
+    def known(self, result: Result, known: Known, index: int) -> Fix:
+        """A fix with what is known of it by now."""
+        fix = known.finding.fixes[index]
+        task = self._task(result, known, index)
+        if fix.verified is None and task is not None and task.done() and not task.cancelled():
+            return task.result()
+        return fix
+
+    def start(self, engine: EngineLike, result: Result, known: Known, index: int) -> asyncio.Task[Fix]:
+        """Begin to verify a fix, or join in."""
+        task = self._task(result, known, index)
+        if task is None or task.cancelled():
+            assert result.snapshot is not None
+            work = _verify(engine, result.snapshot, result.owner, known.finding, known.finding.fixes[index])
+            task = asyncio.ensure_future(work)
+            self._tasks[(result.owner, known.id, index)] = (result.snapshot, task)
+        return task
+
+    def _task(self, result: Result, known: Known, index: int) -> asyncio.Task[Fix] | None:
+        snapshot, task = self._tasks.get((result.owner, known.id, index), (None, None))
+        return task if snapshot is result.snapshot else None
+
+    def forget(self, owner: str | None = None) -> None:
+        """A document was edited, checked again or closed (None: all): what was verified is no longer of use."""
+        for key in [key for key in self._tasks if owner is None or key[0] == owner]:
+            _, task = self._tasks.pop(key)
+            task.cancel()
+
+
+async def _verify(engine: EngineLike, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix:
+    if fix.verified is not None:
+        return fix
+    try:
+        return await engine.verify(snapshot, path, finding, fix)
+    except Exception as error:
+        logger.exception("A fix could not be tried. Please report this.")
+        return replace(fix, verified=False, reason=f"it could not be tried: {error}")
+
+
+async def fix_all(engine: EngineLike, snapshot: Snapshot, path: str, findings: Sequence[Finding]) -> list[Edit]:
+    """The edits that apply one safe, verified fix after the other, each to the text that it was verified on."""
+    texts: dict[str, str] = {}
+    original: dict[str, str] = {}
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for _ in range(_MOST_FIXES):
+        fix = await _next(engine, snapshot, path, findings)
+        if fix is None:
+            break
+        changed = dict(texts)
+        for file in {edit.path for edit in fix.edits}:
+            before = changed.get(file) or _text(snapshot, file)
+            original.setdefault(file, before)
+            try:
+                changed[file] = apply_edits(before, [edit for edit in fix.edits if edit.path == file])
+            except OverlapError as error:
+                logger.warning("The fix %r cannot be applied: %s. Please report this.", fix.title, error)
+                return _edits(original, texts)
+        state = frozenset(changed.items())
+        if state in seen:  # fixes that undo each other
+            break
+        seen.add(state)
+        texts = changed
+        documents = {**snapshot.documents, **{file: Document(file, text) for file, text in texts.items()}}
+        snapshot = Snapshot(documents, snapshot.roots)
+        findings = (await engine.check(snapshot, path)).findings
+    return _edits(original, texts)
+
+
+async def _next(engine: EngineLike, snapshot: Snapshot, path: str, findings: Sequence[Finding]) -> Fix | None:
+    for finding in findings:
+        for fix in finding.fixes:
+            if fix.safety is Safety.SAFE and fix.edits:
+                tried = await _verify(engine, snapshot, path, finding, fix)
+                if tried.verified:
+                    return tried
+    return None
+
+
+def _text(snapshot: Snapshot, path: str) -> str:
+    document = snapshot.documents.get(path)
+    if document is not None:
+        return document.text
+    lines = lines_on_disk(path)
+    return lines.text if lines is not None else ""
+
+
+def _edits(original: dict[str, str], texts: dict[str, str]) -> list[Edit]:
+    return [edit for path, text in texts.items() for edit in difference(path, original[path], text)]

@@ -1,0 +1,214 @@
+"""What is known of each checked document, at the places of the newest text.
+
+A document's check may find faults in other files; each finding belongs to the document whose check found it, and goes
+with it.  Findings of the last check stay, moved with the text, until a newer one replaces them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pallas_lsp.model import Finding, LaunchStatus, Location, Problem, Report, Snapshot, Stage
+from pallas_lsp.server.documents import Documents, OpenDocument, lines_on_disk
+from pallas_lsp.server.moving import Move
+from pallas_lsp.source.positions import Lines
+
+_ORDER = list(Stage)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A finding at its present place.  ``id`` stays the same while it moves.
+
+    ``fresh`` is False once its text has changed: its fixes were made for the older text and are no longer offered.
+    """
+
+    id: str
+    finding: Finding
+    fresh: bool = True
+
+
+@dataclass
+class Result:
+    """What the last check of one document found, ``owner`` being its path."""
+
+    owner: str
+    found: tuple[Known, ...] = ()
+    launches: tuple[LaunchStatus, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    stage: Stage = Stage.READ
+    final: bool = False
+    parsed: bool = True
+    seconds: float = 0.0
+    snapshot: Snapshot | None = None
+    """What was checked: fixes are verified on it."""
+
+    @property
+    def paths(self) -> set[str]:
+        return {known.finding.location.path for known in self.found}
+
+    @property
+    def reached(self) -> int:
+        return sum(1 for status in self.launches if status.captures)
+
+
+class Results:
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._by_owner: dict[str, Result] = {}
+
+    def get(self, owner: str) -> Result | None:
+        return self._by_owner.get(owner)
+
+    def all(self) -> list[Result]:
+        return list(self._by_owner.values())
+
+    def at(self, path: str) -> list[Known]:
+        """The findings that stand in a file, each once though several checks found it."""
+        seen: dict[tuple[object, ...], Known] = {}
+        for result in self._by_owner.values():
+            for known in result.found:
+                finding = known.finding
+                if finding.location.path == path:
+                    first_line = finding.message.partition("\n")[0]
+                    seen.setdefault((finding.rule, finding.location, finding.severity, first_line), known)
+        return sorted(seen.values(), key=lambda k: (k.finding.location.range, k.finding.rule))
+
+    def owner_of(self, known: Known) -> Result | None:
+        return next((result for result in self._by_owner.values() if known in result.found), None)
+
+    def forget(self, owner: str) -> set[str]:
+        """Drop a document's results.  Returns the paths whose findings changed."""
+        result = self._by_owner.pop(owner, None)
+        return result.paths if result is not None else set()
+
+    def replace(self, report: Report, snapshot: Snapshot, *, parsed: bool) -> set[str]:
+        """Take in a report.  Returns the paths whose findings may have changed.
+
+        Before the final report, findings of later stages stay: they are about to be confirmed or replaced.  A text
+        that does not parse tells nothing, so that all findings stay.
+        """
+        old = self._by_owner.get(report.path) or Result(report.path)
+        if not parsed:
+            new = replace(old, problems=report.problems, parsed=False, final=report.final, stage=report.stage)
+            self._by_owner[report.path] = new
+            return new.paths
+        placer = _Placer(self._documents, snapshot)
+        found = [known for known in map(placer.known, report.findings) if known is not None]
+        if not report.final:
+            reached = _ORDER.index(report.stage)
+            found += [known for known in old.found if _ORDER.index(known.finding.stage) > reached]
+        new = Result(
+            owner=report.path,
+            found=tuple(found),
+            launches=tuple(filter(None, map(placer.launch, report.launches))),
+            problems=report.problems,
+            stage=report.stage,
+            final=report.final,
+            seconds=report.seconds,
+            snapshot=snapshot,
+        )
+        self._by_owner[report.path] = new
+        return old.paths | new.paths
+
+    def edited(self, old: OpenDocument, new: OpenDocument) -> None:
+        """A document changed: move everything that stands in it."""
+        if old.text == new.text:
+            return
+        move: Move | None = None
+        for result in self._by_owner.values():
+            if not _mentions(result, old.path):
+                continue
+            move = move or Move(old.lines, new.lines)
+            result.found = tuple(filter(None, (_moved(known, old.path, move) for known in result.found)))
+            result.launches = tuple(filter(None, (_moved_launch(s, old.path, move) for s in result.launches)))
+
+
+class _Placer:
+    """Takes places in the checked snapshot to the present texts, which may be newer."""
+
+    def __init__(self, documents: Documents, snapshot: Snapshot) -> None:
+        self._documents = documents
+        self._snapshot = snapshot
+        self._moves: dict[str, Move | None] = {}
+
+    def _move(self, path: str) -> Move | None:
+        if path not in self._moves:
+            document = self._documents.at(path)
+            then = self._snapshot.documents.get(path)
+            now = document.lines if document is not None else None
+            if then is None:  # read from disk by the worker; opened since, with what may be another text
+                before = lines_on_disk(path) if now is not None else None
+            elif now is None:  # closed since
+                before, now = Lines(then.text), lines_on_disk(path)
+            else:
+                before = Lines(then.text)
+            move = Move(before, now) if before is not None and now is not None else None
+            self._moves[path] = None if move is None or move.same else move
+        return self._moves[path]
+
+    def known(self, finding: Finding) -> Known | None:
+        known: Known | None = Known(finding_id(finding), finding)
+        paths = {finding.location.path, *(related.location.path for related in finding.related)}
+        for path in paths | {edit.path for fix in finding.fixes for edit in fix.edits}:
+            move = self._move(path)
+            if move is not None and known is not None:
+                known = _moved(known, path, move)
+        return known
+
+    def launch(self, status: LaunchStatus) -> LaunchStatus | None:
+        path = status.launch.location.path
+        move = self._move(path)
+        return _moved_launch(status, path, move) if move is not None else status
+
+
+def _mentions(result: Result, path: str) -> bool:
+    return any(path in _paths(known.finding) for known in result.found) or any(
+        status.launch.location.path == path for status in result.launches
+    )
+
+
+def _paths(finding: Finding) -> Iterable[str]:
+    yield finding.location.path
+    for related in finding.related:
+        yield related.location.path
+    for fix in finding.fixes:
+        for edit in fix.edits:
+            yield edit.path
+
+
+def _moved_location(location: Location, path: str, move: Move) -> Location | None:
+    if location.path != path:
+        return location
+    range_ = move.range(location.range)
+    return Location(path, range_) if range_ is not None else None
+
+
+def _moved(known: Known, path: str, move: Move) -> Known | None:
+    finding = known.finding
+    if path not in _paths(finding):
+        return known
+    location = _moved_location(finding.location, path, move)
+    if location is None:
+        return None
+    related = []
+    for each in finding.related:
+        place = _moved_location(each.location, path, move)
+        if place is not None:
+            related.append(replace(each, location=place))
+    return Known(known.id, replace(finding, location=location, related=tuple(related)), fresh=False)
+
+
+def _moved_launch(status: LaunchStatus, path: str, move: Move) -> LaunchStatus | None:
+    location = _moved_location(status.launch.location, path, move)
+    if location is None:
+        return None
+    return replace(status, launch=replace(status.launch, location=location))
+
+
+def finding_id(finding: Finding) -> str:
+    where = finding.location
+    key = repr((finding.rule, where.path, where.range, finding.message))
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]

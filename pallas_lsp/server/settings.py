@@ -1,0 +1,143 @@
+"""The settings of section ``pallas-lsp``, from initialization options, ``workspace/configuration`` or the
+``didChangeConfiguration`` notification.
+
+Wrong values are named in the log and replaced by the defaults; they never stop the server.  ``docs/lsp.md`` describes
+each setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pallas_lsp.engine.settings import TARGETS, Limits, Settings
+from pallas_lsp.server.logs import LEVELS
+
+SECTION = "pallas-lsp"
+SEVERITIES = ("off", "error", "warning", "information", "hint")
+_OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable"}
+"""Read by editor extensions, not by the server."""
+
+
+@dataclass(frozen=True)
+class FolderSettings:
+    """What may differ between workspace folders."""
+
+    interpreter: str | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    targets: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    rules: tuple[tuple[str, str], ...] = ()
+
+    def engine(self) -> Settings:
+        limits = Limits()
+        if self.time_limit is not None:
+            limits = replace(limits, trace_seconds=self.time_limit, lower_seconds=self.time_limit)
+        if self.memory_limit is not None:
+            limits = replace(limits, memory_bytes=self.memory_limit)
+        return Settings(
+            python=self.interpreter,
+            limits=limits,
+            targets={**TARGETS, **dict(self.targets)},
+            environment=dict(self.environment),
+        )
+
+    def severity(self, rule: str) -> str | None:
+        """What the user wants a rule's findings to be: a severity, ``off``, or None for the rule's own."""
+        return dict(self.rules).get(rule)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    folder: FolderSettings = field(default_factory=FolderSettings)
+    log_level: str = "info"
+
+
+Complain = Callable[[str], None]
+
+
+def read(options: Any, complain: Complain, base: ServerSettings | None = None) -> ServerSettings:
+    """Settings from a JSON value; what it does not say comes from ``base``."""
+    base = base or ServerSettings()
+    if options is None:
+        return base
+    if not isinstance(options, Mapping):
+        complain(f"the settings must be an object, not {options!r:.50}")
+        return base
+    folder, level = base.folder, base.log_level
+    for name, value in options.items():
+        reader = _READERS.get(name)
+        if name == "logLevel":
+            if value in LEVELS:
+                level = value
+            elif value is not None:
+                complain(f"logLevel must be one of {', '.join(LEVELS)}, not {value!r:.50}")
+        elif reader is None:
+            if name not in _OF_EXTENSIONS and name not in _SESSION:
+                complain(f"there is no setting {name!r:.50}")
+        elif value is not None:
+            try:
+                folder = replace(folder, **reader(value))
+            except ValueError as error:
+                complain(f"{name} {error}, not {value!r:.100}")
+    return ServerSettings(folder, level)
+
+
+_SESSION = {"trusted", "status", "settings"}
+"""Said once, in the initialization options."""
+
+
+def _interpreter(value: Any) -> dict[str, Any]:
+    # VS Code's Python tools keep an array here, of which the first item counts.
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    if not isinstance(value, str):
+        raise ValueError("must be a path, or an array with one")  # noqa: TRY004 (all of these are wrong values)
+    return {"interpreter": value.strip() or None}
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _environment(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(v, str) for v in value.values()):
+        raise ValueError("must map names to strings")
+    return {"environment": tuple(sorted(value.items()))}
+
+
+def _targets(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(name in TARGETS and _strings(v) for name, v in value.items()):
+        raise ValueError(f"must map {', '.join(TARGETS)} to arrays of strings")
+    return {"targets": tuple((name, tuple(v)) for name, v in sorted(value.items()))}
+
+
+def _time_limit(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86400:
+        raise ValueError("must be a number of seconds above 0")
+    return {"time_limit": float(value)}
+
+
+def _memory_limit(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1 << 20:
+        raise ValueError("must be a number of MiB above 0")
+    return {"memory_limit": int(value) << 20}
+
+
+def _rules(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(v in SEVERITIES for v in value.values()):
+        raise ValueError(f"must map rules to one of {', '.join(SEVERITIES)}")
+    return {"rules": tuple(sorted(value.items()))}
+
+
+_READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "interpreter": _interpreter,
+    "python": _interpreter,
+    "environment": _environment,
+    "targets": _targets,
+    "timeLimit": _time_limit,
+    "memoryLimit": _memory_limit,
+    "rules": _rules,
+}
