@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from pallas_lsp.model import (
-    Anchor,
     Capture,
     Driver,
     Fault,
@@ -23,6 +21,7 @@ from pallas_lsp.model import (
 )
 from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import Syntax, parse
+from pallas_lsp.source.workspace import read_text, resolve
 
 _RELATED_LIMIT = 4
 
@@ -54,12 +53,10 @@ class Context:
 
     def text(self, path: str) -> str | None:
         """The text of a file as the user sees it; None where it cannot be read."""
-        if path in self.snapshot.documents:
-            return self.snapshot.documents[path].text
         if path not in self._texts:
             try:
-                self._texts[path] = Path(path).read_bytes().decode("utf-8-sig")
-            except (OSError, UnicodeDecodeError, ValueError):
+                self._texts[path] = read_text(self.snapshot, path)
+            except (OSError, ValueError, SyntaxError):
                 self._texts[path] = None
         return self._texts[path]
 
@@ -72,6 +69,17 @@ class Context:
             return parse(text)
         except (SyntaxError, ValueError):
             return None
+
+    def imported(self, path: str, dotted: str) -> tuple[str, Syntax, str] | None:
+        """The file of the workspace that a dotted name of ``path`` is imported from: (path, syntax, last part)."""
+        module, _, name = dotted.rpartition(".")
+        if not module:
+            return None
+        for candidate in resolve(self.snapshot, path, module):
+            syntax = self.syntax(candidate)
+            if syntax is not None:
+                return candidate, syntax, name
+        return None
 
     def source(self, location: Location) -> str:
         """The text at a location."""
@@ -158,7 +166,6 @@ class Context:
 
 def _workspace(frames: Iterable[Frame]) -> tuple[Frame, ...]:
     return tuple(frame for frame in frames if frame.origin == "workspace")
-
 
 
 def raised_in(fault: Fault, file: str, *functions: str) -> bool:

@@ -1,0 +1,1 @@
+"""What several rules need: places of arguments, uses of run_state and run_scoped, accumulators."""
