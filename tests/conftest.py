@@ -7,11 +7,13 @@ makes them.  ``PALLAS_LSP_TEST_PYTHONS`` names interpreters to use instead of th
 from __future__ import annotations
 
 import functools
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -87,3 +89,19 @@ def newest_jax_python(jax_pythons: list[JaxPython]) -> JaxPython:
 def server_python() -> str:
     """The interpreter that the server and the command line run in."""
     return sys.executable
+
+
+@pytest.fixture(scope="session")
+def check_json() -> Callable[..., dict[str, Any]]:
+    """``check_json(python, *paths)``: what ``pallas-lsp check --format json`` says, run as a user runs it."""
+
+    def check(python: str, *paths: str | Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
+        command = [sys.executable, "-m", "pallas_lsp", "check", "--format", "json", "--python", python, *options]
+        command += [str(path) for path in paths]
+        run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False)
+        assert run.stdout, f"exit status {run.returncode}: {run.stderr}"
+        report: dict[str, Any] = json.loads(run.stdout)
+        assert report["summary"]["exitCode"] == run.returncode
+        return report
+
+    return check

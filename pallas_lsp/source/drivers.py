@@ -18,6 +18,9 @@ from pallas_lsp.source.launches import launch_nodes, may_launch
 from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parse
 from pallas_lsp.source.workspace import imported_files, read_text, resolve
 
+LIBRARIES = ("jax.experimental.pallas.ops",)
+"""Packages outside the workspace whose functions launch kernels."""
+
 MODULE = "module"
 MAIN = "main"
 
@@ -37,7 +40,7 @@ def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
     """
     text = read_text(snapshot, path)
     imported = imported_files(snapshot, path, text)
-    if not may_launch(text) and not any(map(may_launch, imported.values())):
+    if not any(map(_may_reach, (text, *imported.values()))):
         return ()
     syntax = parse(text)
     launches = set(launch_nodes(text))
@@ -79,8 +82,6 @@ def driver_range(text: str, driver: Driver) -> Range | None:
 
 def _launching_imports(snapshot: Snapshot, path: str, syntax: Syntax, imported: dict[str, str]) -> set[str]:
     """Names of the file that come from workspace modules which launch, themselves or through their imports."""
-    if not any(map(may_launch, imported.values())):
-        return set()
     found = set()
     for scope in syntax.scopes.values():
         for name, bindings in scope.bindings.items():
@@ -95,18 +96,25 @@ def _launching_imports(snapshot: Snapshot, path: str, syntax: Syntax, imported: 
     return found
 
 
+def _may_reach(text: str) -> bool:
+    """A quick look: False when the text neither launches nor imports what launches from outside the workspace."""
+    return may_launch(text) or any(library in text for library in LIBRARIES)
+
+
 def _launches(snapshot: Snapshot, path: str, binding: object, imported: dict[str, str]) -> bool:
     name = str(getattr(binding, "imported", ""))
     alias = getattr(binding, "node", None)
     spelled = [name, name.rpartition(".")[0]]
     if isinstance(alias, ast.alias) and "." in alias.name:
         spelled.append(alias.name)  # ``import a.b`` binds ``a`` but loads ``a.b``
+    if any(module == library or module.startswith(f"{library}.") for module in spelled for library in LIBRARIES):
+        return True
     for module in spelled:
         for file in resolve(snapshot, path, module) if module.strip(".") else ():
             text = imported.get(file)
             if text is None:
                 continue
-            if may_launch(text) or any(map(may_launch, imported_files(snapshot, file, text).values())):
+            if any(map(_may_reach, (text, *imported_files(snapshot, file, text).values()))):
                 return True
     return False
 
