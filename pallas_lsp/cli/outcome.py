@@ -173,13 +173,29 @@ def _distinct(captures: Iterable[Capture]) -> tuple[Capture, ...]:
     return tuple(distinct)
 
 
-def unreached(launches: Iterable[LaunchStatus]) -> list[Problem]:
-    """The launches that nothing reached, as problems."""
+def unreached(
+    launches: Iterable[LaunchStatus], findings: Iterable[Finding], problems: Iterable[Problem]
+) -> list[Problem]:
+    """The launches that nothing reached, as problems; not those for which a finding or a problem says why already."""
+    places = [place for each in findings for place in (each.location, *(related.location for related in each.related))]
+    known = {problem.message for problem in problems}
     return [
-        Problem("not-reached", f"`{status.launch.api}` was not checked: {status.reason}", "", status.launch.location)
+        Problem("not-reached", f"`{status.launch.api}` was not reached: {status.reason}.", "", status.launch.location)
         for status in launches
-        if status.reason and not status.captures
+        if status.reason
+        and not status.captures
+        and status.reason not in known
+        and not any(_touch(status.launch.location, place) for place in places)
     ]
+
+
+def _touch(one: Location, other: Location) -> bool:
+    """Whether two places share a line."""
+    return (
+        one.path == other.path
+        and one.range.start.line <= other.range.end.line
+        and other.range.start.line <= one.range.end.line
+    )
 
 
 def merge_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from importlib import metadata
 
 from rich.console import Console
 from rich.markdown import Markdown
 
 from pallas_lsp.rules.base import Rule, registry, rule_named
+from pallas_lsp.server.pages import page_text
 
 PAGE_WIDTH = 100
 
@@ -20,10 +20,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 def rule_page(name: str) -> str:
     """The page as Markdown, with its title."""
-    rule = rule_named(name)
-    if rule is None:
-        return f"# {name}\n\nThis version of Pallas LSP has no page for it.\n"
-    return f"# {rule.name}\n\n{rule.page.strip()}\n\nSince version {rule.since}.\n"
+    return page_text(name) or f"# {name}\n\nThis version of Pallas LSP has no page for it.\n"
 
 
 def rule_summary(name: str) -> str:
@@ -55,16 +52,3 @@ def render_markdown(page: str, *, width: int, color: bool = False) -> str:
 def plain(page: str) -> str:
     """Markdown that reads well as it is: only what is markup for a renderer is taken out."""
     return re.sub(r"\[([^\]]+)\]\((https?://[^)\s]+)\)", r"\1 (\2)", page)
-
-
-def help_uri(name: str) -> str | None:
-    """Where the page is published: beside the documentation that the package's metadata names."""
-    try:
-        urls = metadata.metadata("pallas-lsp").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return None
-    for entry in urls:
-        label, _, url = str(entry).partition(",")
-        if label.strip().lower() == "documentation" and url.strip():
-            return f"{url.strip().rstrip('/')}/rules/{name}.md"
-    return None

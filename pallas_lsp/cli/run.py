@@ -47,7 +47,7 @@ class Checker(Protocol):
 
     async def check(self, snapshot: Snapshot, path: str) -> Report: ...
     async def verify(self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix: ...
-    async def worker_info(self, path: str) -> WorkerInfo: ...
+    async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo: ...
 
 
 class Progress(Protocol):
@@ -111,13 +111,13 @@ class Run:
         await self._each(self._check, request.jobs)
         launches = merge_launches(collected.reports)
         findings = merge_findings(finding for report in collected.reports for finding in report.findings)
-        problems = [problem for report in collected.reports for problem in report.problems]
+        problems = [*collected.problems, *(problem for report in collected.reports for problem in report.problems)]
         return Outcome(
             files=tuple(request.files),
             sources=self._sources,
             findings=findings,
             launches=launches,
-            problems=merge_problems([*problems, *collected.problems, *unreached(launches)]),
+            problems=merge_problems([*problems, *unreached(launches, findings, problems)]),
             workers=tuple({worker.executable: worker for worker in collected.workers}.values()),
             applied=tuple(collected.applied),
             diff=diff,
@@ -169,11 +169,11 @@ class Run:
         self._collected.reports.append(replace(report, findings=tuple(findings)))
         reached = any(status.captures for status in report.launches)
         if reached or any(finding.stage is not Stage.READ for finding in findings):
-            await self._note_worker(path)
+            await self._note_worker(path, snapshot.roots)
 
-    async def _note_worker(self, path: str) -> None:
+    async def _note_worker(self, path: str, roots: tuple[str, ...]) -> None:
         try:
-            self._collected.workers.append(await self._checker.worker_info(path))
+            self._collected.workers.append(await self._checker.worker_info(path, roots))
         except Exception:  # it was there for the check and is gone: only the version in the output is missing
             return
 

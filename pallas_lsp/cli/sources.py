@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import io
 import os
+import re
 import stat
 import tempfile
 import tokenize
@@ -14,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from pallas_lsp.source.positions import Lines
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
 
 
 class UnreadableError(Exception):
@@ -81,7 +84,7 @@ def decode_source(path: str, data: bytes) -> SourceFile:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
-        if "utf-8" in str(error) or "decode" in str(error):
+        if not any(_COOKIE.match(line) for line in data.splitlines()[:2]):
             raise _undecodable("utf-8", data) from error
         message = f"its coding comment cannot be used ({error})"
         raise UnreadableError(message, "Correct the comment or save the file as UTF-8.") from error

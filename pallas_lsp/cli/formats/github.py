@@ -30,7 +30,7 @@ def render(outcome: Outcome, view: View) -> None:
 
 
 def _command(view: View, command: str, location: Location | None, title: str, message: str, root: str) -> None:
-    properties: dict[str, str] = {"title": title}
+    properties: dict[str, str] = {}
     if location is not None:
         start, end = location.range.start, location.range.end
         properties["file"] = shown_path(location.path, root)
@@ -39,6 +39,7 @@ def _command(view: View, command: str, location: Location | None, title: str, me
         if start.line == end.line:  # GitHub takes no columns for a range of several lines
             properties["col"] = str(start.character + 1)
             properties["endColumn"] = str(end.character + 1)
+    properties["title"] = title
     written = ",".join(f"{name}={_escape_property(value)}" for name, value in properties.items())
     view.out.write(f"::{command} {written}::{_escape_data(message)}\n")
 

@@ -14,8 +14,9 @@ from pallas_lsp import __version__
 from pallas_lsp.cli.formats.json import lsp_range
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import Outcome
-from pallas_lsp.cli.rulebook import help_uri, plain_page, rule_page, rule_summary
+from pallas_lsp.cli.rulebook import plain_page, rule_page, rule_summary
 from pallas_lsp.model import Edit, Finding, Fix, Location, Problem, Severity
+from pallas_lsp.server.pages import page_uri
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"
@@ -78,7 +79,7 @@ class _Writer:
             "defaultConfiguration": {"level": "error"},
             "properties": {"tags": ["jax", "pallas"]},
         }
-        uri = help_uri(name)
+        uri = page_uri(name)
         if uri is not None:
             rule["helpUri"] = uri
         return rule

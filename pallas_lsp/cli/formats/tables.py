@@ -7,42 +7,34 @@ from rich.table import Table
 from rich.text import Text
 
 from pallas_lsp.cli.excerpt import printable
+from pallas_lsp.cli.formats.summary import UNCHECKED
 from pallas_lsp.cli.outcome import Outcome
 from pallas_lsp.model import Capture, LaunchStatus
 
 
 def launch_table(outcome: Outcome) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, title="Launches", title_justify="left")
-    for column in ("place", "launch", "kernel", "arguments", "reached by", "for", "stage", "ms"):
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in ("launch", "kernel", "arguments", "reached by", "lowered for", "stage", "ms"):
         table.add_column(column, overflow="fold", justify="right" if column == "ms" else "left")
     for status in outcome.launches:
-        place = f"{outcome.shown_path(status.launch.location.path)}:{status.launch.location.range.start.line + 1}"
+        launch = status.launch
+        place = _place(outcome, launch.location.path, launch.location.range.start.line + 1)
         if not status.captures:
-            reason = Text(f"not reached: {printable(status.reason)}", "magenta")
-            table.add_row(printable(place), status.launch.api, printable(status.launch.body or ""), reason)
+            reason = Text(f"not reached: {printable(status.reason)}", UNCHECKED)
+            table.add_row(Text(place), Text(printable(launch.body or launch.api)), reason)
         for capture in status.captures:
-            table.add_row(*_cells(outcome, place, status, capture))
-            place = ""
+            table.add_row(*(Text(printable(cell)) for cell in _cells(outcome, place, status, capture)))
     return table
 
 
+def _place(outcome: Outcome, path: str, line: int) -> str:
+    return printable(f"{outcome.shown_path(path)}:{line}")
+
+
 def _cells(outcome: Outcome, place: str, status: LaunchStatus, capture: Capture) -> list[str]:
-    kernel = capture.body.name if capture.body is not None else status.launch.body or ""
-    cells = [
-        place,
-        status.launch.api,
-        kernel,
-        capture.arguments,
-        _source(outcome, capture),
-        ", ".join((capture.backend.value, *capture.targets)),
-        capture.stage.value,
-        f"{capture.seconds * 1000:.0f}",
-    ]
-    return [printable(cell) for cell in cells]
-
-
-def _source(outcome: Outcome, capture: Capture) -> str:
-    """The driver, and the line of its call that reached the launch."""
-    if capture.call is None:
-        return capture.driver
-    return f"{capture.driver} ({outcome.shown_path(capture.call.path)}:{capture.call.line})"
+    kernel = capture.body.name if capture.body is not None else status.launch.body or status.launch.api
+    source = capture.driver
+    if capture.call is not None and (call := _place(outcome, capture.call.path, capture.call.line)) != place:
+        source += f" at {call}"
+    lowered = ", ".join(capture.targets) or f"({capture.backend.value})"
+    return [place, kernel, capture.arguments, source, lowered, capture.stage.value, f"{capture.seconds * 1000:.0f}"]

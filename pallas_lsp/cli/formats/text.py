@@ -17,6 +17,8 @@ from pallas_lsp.model import Finding, Fix, Location, Problem, Related, Safety
 
 _SECONDARY = "bold blue"
 _FIX_LINES = 16
+_TABLE_WIDTH = 1000
+"""Where there is no terminal, lines may be as long as they have to be."""
 
 
 def render(outcome: Outcome, view: View) -> None:
@@ -26,7 +28,7 @@ def render(outcome: Outcome, view: View) -> None:
     for problem in outcome.problems:
         _print(console, _problem(outcome, problem, view.width))
     if view.verbose and outcome.launches:
-        console.print(launch_table(outcome), soft_wrap=False)
+        view.console(plain_width=_TABLE_WIDTH).print(launch_table(outcome), soft_wrap=False)
         console.print()
     _print(console, summary(outcome), end=False)
 

@@ -34,7 +34,7 @@ class View:
     def ascii_only(self) -> bool:
         return not supports_unicode(self.out)
 
-    def console(self) -> Console:
+    def console(self, plain_width: int = PLAIN_WIDTH) -> Console:
         terminal = is_terminal(self.out)
         return _Console(
             file=self.out,
@@ -46,5 +46,5 @@ class View:
             emoji=False,
             soft_wrap=True,
             legacy_windows=None if terminal else False,
-            width=None if terminal else PLAIN_WIDTH,
+            width=None if terminal else plain_width,
         )
