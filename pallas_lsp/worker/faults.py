@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import itertools
 import traceback as tracebacks
 import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import equations, frames, knowledge
+from . import equations, frames, know_budget, know_operands, knowledge
 
 _numbers = itertools.count(1)
 
@@ -68,6 +69,7 @@ def describe(
         places = _disagreement(facts["conflict"])
         anchors.insert(0, {"by": "layout", "frames": places})
         at = (equations.at(places[-1], program) if program is not None else ()) or at
+    facts |= _program_facts(error, at, program)
     anchors += [{"by": "spec", "frames": s["frames"]} for s in facts.get("specs", ()) if s["kind"] not in _NO_ANCHOR]
     if launch:
         anchors.append({"by": "launch", "frames": launch})
@@ -94,6 +96,18 @@ def describe(
         "target": target,
         "facts": facts,
     }
+
+
+def _program_facts(error: BaseException, at: equations.Chain, program: Any) -> dict[str, Any]:
+    """What the traced program adds to the facts; a collector that fails adds none."""
+    found: dict[str, Any] = {}
+    with contextlib.suppress(Exception):
+        operands = know_operands.of_equation(at)
+        if operands:
+            found["operands"] = operands
+    with contextlib.suppress(Exception):
+        found |= know_budget.facts(error, program)
+    return found
 
 
 def _refine(conflict: Any, program: Any) -> None:

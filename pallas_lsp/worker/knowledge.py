@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, frames, layouts
+from . import births, compat, frames, know_operands, layouts
 
 
 def of(error: BaseException) -> dict[str, Any]:
     """The facts of an exception; a collector that fails adds none."""
     facts: dict[str, Any] = {}
-    for collect in (_ref_types, _specs, _index_map, _allocations, _conflict, _operation):
+    for collect in (_ref_types, _specs, _index_map, _operands, _conflict, _operation):
         with contextlib.suppress(Exception):
             collect(error, facts)
     return facts
@@ -124,41 +123,13 @@ def _index_map(error: BaseException, facts: dict[str, Any]) -> None:
                 return
 
 
-# -- memory budgets --------------------------------------------------------------------------------------------------
+# -- operands --------------------------------------------------------------------------------------------------------
 
 
-def allocation(name: str, aval: Any) -> dict[str, Any] | None:
-    """Name, memory space, shape, dtype and size in bytes of a ref that a kernel allocates."""
-    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
-    itemsize = getattr(dtype, "itemsize", None)
-    if shape is None or not isinstance(itemsize, int):
-        return None
-    space = getattr(aval, "memory_space", None)
-    return {
-        "what": name,
-        "memory_space": str(getattr(space, "value", space) or "").lower(),
-        "shape": [int(d) for d in shape],
-        "dtype": str(dtype),
-        "bytes": math.prod(int(d) for d in shape) * itemsize,
-    }
-
-
-def _allocations(error: BaseException, facts: dict[str, Any]) -> None:
-    text = str(error).lower()
-    if not any(word in text for word in ("smem", "shared memory", "tmem", "vmem")):
-        return
-    found: list[dict[str, Any]] = []
-    for _, names in _stack(error):
-        equation: Any = names.get("eqn")
-        if compat.is_equation(equation) and equation.primitive.name == "run_scoped":
-            inner = next(compat.sub_jaxprs(equation), None)
-            places = frames.of_codes(compat.equation_frames(equation))
-            for index, var in enumerate(inner.invars if inner is not None else ()):
-                entry = allocation(f"run_scoped argument {index}", var.aval)
-                if entry:
-                    found.append({**entry, "frames": places})
-    if found:
-        facts["allocations"] = sorted(found, key=lambda entry: -entry["bytes"])
+def _operands(error: BaseException, facts: dict[str, Any]) -> None:
+    operands = know_operands.of_call(list(_stack(error)))
+    if operands:
+        facts["operands"] = operands
 
 
 # -- MLIR ------------------------------------------------------------------------------------------------------------

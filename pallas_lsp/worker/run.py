@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from . import births, capture, compat, drivers, frames, lower, module, overlay
+from . import births, capture, compat, drivers, frames, know_operands, lower, module, overlay
 from .session import Emit, Session
 
 
@@ -28,6 +28,7 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     compat.preimport()
     session = Session(emit, params)
     births.install()
+    know_operands.install()
     capture.install(session)
     wanted = list(params.get("drivers") or [])
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}

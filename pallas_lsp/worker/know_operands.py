@@ -1,0 +1,197 @@
+"""The refs that an operation at fault works on: what view of which allocation, and where the user made that.
+
+The type that jax gives to a ref in a program is the object that ``get_ref_aval`` of the user's ``plgpu.SMEM(...)``,
+``plgpu.ACC(...)`` or ``plgpu.Barrier(...)`` returned, through loops, branches and nested scopes.  So recording those
+objects leads from any operand back to its allocation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from . import births, compat, frames
+
+_KINDS = (
+    ("jax._src.pallas.core", "MemoryRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "GPUMemoryRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "RefUnion"),
+    ("jax._src.pallas.mosaic_gpu.core", "WGMMAAccumulatorRef"),
+    ("jax._src.pallas.mosaic_gpu.core", "Barrier"),
+    ("jax._src.pallas.mosaic_gpu.core", "ClusterBarrier"),
+)
+_MOST = 20_000
+_KERNELS = ("mpmd_map", "core_map", "pallas_call")
+
+_allocations: dict[int, tuple[Any, Any]] = {}
+
+
+def install() -> None:
+    """Record from now on which allocation a ref's type belongs to."""
+    for module, name in _KINDS:
+        cls: Any = getattr(sys.modules.get(module), name, None)
+        if "get_ref_aval" in getattr(cls, "__dict__", {}):
+            cls.get_ref_aval = _recorded(cls.get_ref_aval)
+
+
+def _recorded(original: Any) -> Any:
+    @functools.wraps(original)
+    def get_ref_aval(self: Any) -> Any:
+        result = original(self)
+        aval = getattr(result, "ref", result)
+        if len(_allocations) < _MOST:
+            _allocations[id(aval)] = (aval, self)
+        return result
+
+    return get_ref_aval
+
+
+def allocation_of(aval: Any) -> Any:
+    """The object that a ref was allocated by; None where it was not recorded."""
+    known = _allocations.get(id(aval))
+    return known[1] if known is not None and known[0] is aval else None
+
+
+def of_equation(chain: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """The operands of the innermost equation of a chain that are refs, with their names in jax where it has any."""
+    if not chain:
+        return []
+    equation = chain[-1]
+    arguments = _kernel_arguments(chain)
+    found = []
+    for name, var, transforms in _views(equation):
+        found.append(_describe(name, var.aval, transforms, arguments))
+    return found
+
+
+def _kernel_arguments(chain: tuple[Any, ...]) -> list[Any]:
+    for equation in chain:
+        if equation.primitive.name in _KERNELS:
+            inner = next(compat.sub_jaxprs(equation), None)
+            return [var.aval for var in inner.invars] if inner is not None else []
+    return []
+
+
+def _views(equation: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """(name, variable, transforms) of each ref operand.
+
+    jax keeps the transforms of each operand (slices, tilings) as leaves after all operands, in the order of the trees
+    among the equation's parameters.
+    """
+    if equation.primitive.name == "run_scoped":
+        for inner in compat.sub_jaxprs(equation):
+            yield from ((f"scope {index}", var, ()) for index, var in enumerate(inner.invars))
+        return
+    trees = [(_tree_name(key), tree) for key, tree in equation.params.items() if _tree_name(key)]
+    leaves = sum(getattr(tree, "num_leaves", 0) for _, tree in trees)
+    operands = list(equation.invars[: len(equation.invars) - leaves])
+    rest = list(equation.invars[len(operands) :])
+    for index, var in enumerate(operands):
+        if not hasattr(var.aval, "shape"):
+            continue
+        name, tree = trees[index] if index < len(trees) else ("", None)
+        size = getattr(tree, "num_leaves", 0) if tree is not None else 0
+        own, rest = rest[:size], rest[size:]
+        transforms: tuple[Any, ...] = ()
+        if tree is not None:
+            with contextlib.suppress(Exception):
+                transforms = tuple(tree.unflatten(own))
+        if compat.is_ref(var.aval) or name:
+            yield name or f"input {index}", var, transforms
+
+
+def _tree_name(key: str) -> str:
+    """The operand whose transforms a parameter of an equation holds."""
+    if key in ("tree", "transforms_tree", "transforms_treedef"):
+        return "ref"
+    for ending in ("_transforms_tree", "_transforms_treedef"):
+        if key.endswith(ending):
+            return key.removesuffix(ending)
+    return ""
+
+
+def of_call(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The refs among the arguments of the jax function that the user's code called when an exception came."""
+    entered: dict[str, Any] | None = None
+    arguments: list[Any] = []
+    for frame, names in stack:
+        file = frames.jax_file(frame.f_code.co_filename)
+        if file is None:
+            if frames.origin(frame.f_code.co_filename) is not None:
+                break
+            continue
+        if "pallas" in file or "state" in file:
+            count = frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount
+            entered = {name: names[name] for name in frame.f_code.co_varnames[:count] if name in names}
+    for _, names in stack:
+        if "kernel_body" in names or "refs" in names:
+            refs = names.get("refs")
+            if isinstance(refs, tuple) and refs and all(compat.is_ref(getattr(r, "aval", None)) for r in refs):
+                arguments = [ref.aval for ref in refs]
+    found = []
+    for name, value in (entered or {}).items():
+        ref, transforms = getattr(value, "ref", value), getattr(value, "transforms", ())
+        aval = getattr(ref, "aval", None)
+        if compat.is_ref(aval):
+            found.append(_describe(name, aval, tuple(transforms), arguments))
+        elif compat.is_tracer(value):
+            found.append({"name": name, **_type(aval)})
+    return found
+
+
+def _type(aval: Any) -> dict[str, Any]:
+    shape = getattr(aval, "shape", None)
+    return {
+        "shape": [int(d) if isinstance(d, int) else str(d) for d in shape] if shape is not None else None,
+        "dtype": _dtype(getattr(aval, "dtype", None)),
+    }
+
+
+def _dtype(dtype: Any) -> str:
+    if dtype is None:
+        return ""
+    try:
+        return str(sys.modules["jax"].numpy.dtype(dtype).name)
+    except TypeError:
+        return str(dtype)
+
+
+def space(aval: Any) -> str:
+    space = getattr(aval, "memory_space", None)
+    return str(getattr(space, "value", space) or "gmem").lower()
+
+
+def _describe(name: str, aval: Any, transforms: tuple[Any, ...], arguments: list[Any]) -> dict[str, Any]:
+    from jax._src.state.types import TransformedRef
+
+    described = {"name": name, **_type(aval), "memory_space": space(aval)}
+    with contextlib.suppress(Exception):
+        described |= _type(TransformedRef(aval, transforms).type)
+    described["view"] = [type(t).__name__ for t in transforms]
+    made = allocation_of(aval)
+    if made is not None:
+        described["allocation"] = describe_allocation(made)
+    elif (index := next((i for i, a in enumerate(arguments) if a is aval), None)) is not None:
+        described["argument"] = index
+    return described
+
+
+def describe_allocation(made: Any) -> dict[str, Any]:
+    """What the user allocated, and where."""
+    found = {"kind": type(made).__name__, **_type(made), "frames": births.of(made)}
+    if getattr(made, "memory_space", None) is not None:
+        found["memory_space"] = space(made)
+    for name in ("num_arrivals", "num_barriers", "orders_tensor_core", "collective", "layout", "collective_axes"):
+        value = getattr(made, name, None)
+        if value is not None:
+            found[name] = value if isinstance(value, (bool, int)) else str(value)
+    for transform in getattr(made, "transforms", ()):
+        if (tiling := getattr(transform, "tiling", None)) is not None:
+            found["tiling"] = [int(t) for t in tiling]
+        elif (swizzle := getattr(transform, "swizzle", None)) is not None:
+            found["swizzle"] = int(swizzle)
+    return found
