@@ -59,7 +59,8 @@ from pallas_lsp.rules.context import Context, passed_through, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import accumulators
 from pallas_lsp.rules.shared.places import Spot, call_at, follow, steps
-from pallas_lsp.rules.shared.state_fixes import Leaf, scoped, start_values
+from pallas_lsp.rules.shared.start_values import Leaf, start_values
+from pallas_lsp.rules.shared.to_run_scoped import scoped
 from pallas_lsp.rules.shared.uses import Use, state_use, state_value
 
 SINCE = "0.1.0"

@@ -1,4 +1,4 @@
-"""Fixes for refs without a value in ``pl.run_state``: give them one, or allocate them with ``pl.run_scoped``."""
+"""The fix that turns ``pl.run_state`` into ``pl.run_scoped``: the call, and the body, which returns the values then."""
 
 from __future__ import annotations
 
@@ -7,110 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pallas_lsp.model import Fix, Safety
-from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.shared import accumulators
-from pallas_lsp.rules.shared.places import Spot, Steps, steps
+from pallas_lsp.rules.shared import NotPossible, accumulators
+from pallas_lsp.rules.shared.places import Steps, steps
 from pallas_lsp.rules.shared.uses import PALLAS, Form, Use, parameter
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
-
-Leaf = tuple[Mapping[str, Any], Spot, Steps]
-"""A ref without a value: what is known of it, its expression, and the part of that which could not be followed."""
-
-
-class NotPossible(Exception):  # noqa: N818 - it is no error: this fix does not apply
-    """A fix does not apply here."""
-
-
-# -- a start value ---------------------------------------------------------------------------------------------------
-
-
-def start_values(context: Context, leaves: Sequence[Leaf]) -> Fix | None:
-    """``ACC(...)`` -> ``ACC.init(jnp.zeros(...))`` for every ref without a value."""
-    editors: dict[str, Editor] = {}
-    try:
-        for leaf, spot, rest in leaves:
-            target = _constructor(context, leaf, spot, rest)
-            syntax = target.syntax
-            editor = editors.setdefault(target.path, Editor(target.path, syntax))
-            made = accumulators.constructor(syntax, target.node)
-            if made is not None:
-                _initialise(context, editor, made)
-            else:
-                _initialise_other(context, editor, target)
-    except NotPossible:
-        return None
-    edits = tuple(edit for editor in editors.values() for edit in editor.edits())
-    what = "the accumulator" if len(leaves) == 1 else "the accumulators"
-    return Fix(f"Start {what} at zero with ACC.init(jnp.zeros(...))", edits, Safety.SAFE)
-
-
-def _constructor(context: Context, leaf: Mapping[str, Any], spot: Spot, rest: Steps) -> Spot:
-    """The expression to edit: the constructor call itself where only this use needs it, else the use."""
-    if not rest and accumulators.constructor(spot.syntax, spot.node) is not None:
-        return spot
-    born = accumulators.birth(context, leaf)
-    if rest:  # the use says less than the constructor's own place
-        if born is None or accumulators.constructor(born.syntax, born.node) is None:
-            raise NotPossible
-        return born
-    if isinstance(spot.node, ast.Call) and born is not None and born.path == spot.path:
-        helper = spot.syntax.callee(spot.node.func)
-        inside = helper is not None and helper in born.syntax.ancestors(born.node)
-        name = spot.node.func
-        once = isinstance(name, ast.Name) and len(spot.syntax.uses(name)) == 1
-        if inside and once and accumulators.constructor(born.syntax, born.node) is not None:
-            return born
-    return spot
-
-
-def _initialise(context: Context, editor: Editor, made: ast.Call) -> None:
-    """``ACC(shape, dtype)``: its own arguments become those of ``jnp.zeros``."""
-    syntax = editor.syntax
-    zeros = editor.spell("jax.numpy.zeros", made, accumulators.NUMPY)
-    if zeros is None:
-        raise NotPossible
-    before, after = f".init({zeros}", ")"
-    if accumulators.old_layouts(context):
-        around = accumulators.cast(editor, made)
-        if around is None:
-            raise NotPossible
-        before, after = f".init({around[0]}{zeros}", f"{around[1]})"
-    given = syntax.arguments(made)
-    if given.get(1, "dtype") is None:
-        float32 = editor.spell("jax.numpy.float32", made, accumulators.NUMPY)
-        if float32 is None or not given.complete:
-            raise NotPossible
-        editor.insert_argument(made, float32 if "shape" not in given.keywords else f"dtype={float32}")
-    editor.insert(syntax.span(made.func)[1], before)
-    editor.insert(syntax.span(made)[1], after)
-
-
-def _initialise_other(context: Context, editor: Editor, spot: Spot) -> None:
-    """A ref that a name or a call stands for: its shape and dtype are asked of it."""
-    syntax, node = editor.syntax, spot.node
-    accumulator = accumulators.spell_accumulator(editor, node)
-    zeros = editor.spell("jax.numpy.zeros", node, accumulators.NUMPY)
-    if accumulator is None or zeros is None:
-        raise NotPossible
-    name = syntax.source(node)
-    if not isinstance(node, ast.Name | ast.Attribute):
-        statement = syntax.statement(node)
-        function = syntax.function(node)
-        if statement is None or isinstance(function, ast.Lambda) or not isinstance(statement, ast.Assign | ast.Return):
-            raise NotPossible
-        name = accumulators.unique_name(syntax, node, "acc_type")
-        editor.add_before(statement, f"{name} = {syntax.source(node)}")
-    value = f"{zeros}({name}.shape, {name}.dtype)"
-    if accumulators.old_layouts(context):
-        around = accumulators.cast(editor, node)
-        if around is None:
-            raise NotPossible
-        value = f"{around[0]}{value}{around[1]}"
-    editor.replace(node, f"{accumulator}.init({value})")
-
-
-# -- run_scoped ------------------------------------------------------------------------------------------------------
 
 
 def scoped(use: Use, given: Sequence[Mapping[str, Any]]) -> Fix | None:
