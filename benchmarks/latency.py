@@ -70,16 +70,19 @@ class Editor:
         self.client = LanguageClient("pallas-lsp-benchmark", "1")
         self.published: dict[str, list[tuple[float, types.PublishDiagnosticsParams]]] = {}
         self._news = asyncio.Condition()
-        self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._diagnostics)
+        self._listen()
+
+    def _listen(self) -> None:
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        async def published(params: types.PublishDiagnosticsParams) -> None:
+            arrived = time.perf_counter()
+            async with self._news:
+                self.published.setdefault(params.uri, []).append((arrived, params))
+                self._news.notify_all()
+
         for name in (types.WINDOW_LOG_MESSAGE, types.WINDOW_SHOW_MESSAGE, types.PROGRESS):
             self.client.feature(name)(lambda _: None)
         self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(lambda _: None)
-
-    async def _diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
-        arrived = time.perf_counter()
-        async with self._news:
-            self.published.setdefault(params.uri, []).append((arrived, params))
-            self._news.notify_all()
 
     async def start(self, command: list[str], root: Path, python: str) -> None:
         await self.client.start_io(*command)
