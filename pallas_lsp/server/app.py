@@ -92,7 +92,7 @@ class PallasServer(LanguageServer):
         for part in (self.publisher, self.status, self.code_actions, self.hovers):
             part.client = self.client
         self.bars.enabled = self.client.progress
-        self.documents.encoding = str(self.protocol.workspace.position_encoding or "utf-16")
+        self.documents.encoding = types.PositionEncodingKind(self.protocol.workspace.position_encoding).value
         options = params.initialization_options
         trusted = options.get("trusted") if isinstance(options, dict) else None
         self.consent.said = trusted if isinstance(trusted, bool) else None

@@ -77,7 +77,7 @@ async def _settle_in(server: PallasServer) -> None:
         try:
             await server.client_register_capability_async(types.RegistrationParams(registrations))
         except Exception as error:
-            logger.warning("The client took no registrations (%s): changes outside the editor go unseen.", error)
+            logger.info("The client took no registrations (%s): changes outside the editor go unseen.", error)
 
 
 def _register_documents(server: PallasServer) -> None:
