@@ -7,13 +7,13 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, frames, know_operands, layouts
+from . import births, compat, frames, know_captured, know_launch, know_operands, know_specs, know_values, layouts
 
 
 def of(error: BaseException) -> dict[str, Any]:
     """The facts of an exception; a collector that fails adds none."""
     facts: dict[str, Any] = {}
-    for collect in (_ref_types, _specs, _index_map, _operands, _conflict, _operation):
+    for collect in (_ref_types, _specs, _index_map, _operands, _block, _conflict, _operation, _launch):
         with contextlib.suppress(Exception):
             collect(error, facts)
     return facts
@@ -130,6 +130,22 @@ def _operands(error: BaseException, facts: dict[str, Any]) -> None:
     operands = know_operands.of_call(list(_stack(error)))
     if operands:
         facts["operands"] = operands
+
+
+def _block(error: BaseException, facts: dict[str, Any]) -> None:
+    block = know_launch.block(list(_stack(error)))
+    if block is not None:
+        facts["block"] = block
+
+
+# -- launches, values, captured arrays ---------------------------------------------------------------------------------
+
+
+def _launch(error: BaseException, facts: dict[str, Any]) -> None:
+    stack = list(_stack(error))
+    for module in (know_specs, know_values, know_captured):
+        with contextlib.suppress(Exception):
+            module.collect(stack, facts)
 
 
 # -- MLIR ------------------------------------------------------------------------------------------------------------
