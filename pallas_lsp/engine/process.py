@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pallas_lsp.engine.child import Child, kill_group
 from pallas_lsp.engine.codec import decode
 from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
-from pallas_lsp.engine.log import Log, pump
+from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.settings import Limits
 from pallas_lsp.model import WorkerInfo
 
 PROTOCOL = 1
 PROGRAM = str(Path(__file__).resolve().parent.parent / "worker")
-_CHUNK = 1 << 16
 _GRACE = 2.0
+_TOO_LONG = "took more processor time than its limit"
 _CODES = {1: "crashed", 2: "cancelled", 3: "out-of-memory", 4: "exited"}
 
 OnEvent = Callable[[str, dict[str, Any]], None]
@@ -36,6 +34,7 @@ class _Running:
     def __init__(self, on_event: OnEvent, limits: Limits) -> None:
         self.on_event = on_event
         self.limits = limits
+        self.group: int | None = None
         self.begin("import")
 
     def begin(self, stage: str) -> None:
@@ -46,26 +45,18 @@ class _Running:
 class Worker:
     """A started worker.  ``forks``: it serves any number of runs; else it serves one."""
 
-    def __init__(self, process: asyncio.subprocess.Process, python: str, log: Log) -> None:
-        self._process = process
+    def __init__(self, python: str, log: Log) -> None:
         self._log = log
         self._ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._running: dict[int, _Running] = {}
-        self._unasked: dict[str, Any] | None = None
+        self._unasked: dict[str, Any] = {}
+        self._child: Child | None = None
+        self._watched: dict[str, int] = {}
         self.python = python
         self.info: WorkerInfo | None = None
         self.forks = False
         self.alive = True
-        self.used = False
-        self.watch: dict[str, int] = {}
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._tasks = [
-            asyncio.create_task(self._read(process.stdout)),
-            asyncio.create_task(pump(process.stderr, log)),
-            asyncio.create_task(self._watch()),
-        ]
 
     # -- start ------------------------------------------------------------------------------------------------------
 
@@ -77,34 +68,33 @@ class Worker:
         variables = {**os.environ, "PYTHONIOENCODING": "utf-8:backslashreplace", **environment}
         for name in ("PYTHONHOME", "__PYVENV_LAUNCHER__"):  # of our own interpreter, wrong for another
             variables.pop(name, None)
-        options: dict[str, Any] = {"start_new_session": True}
-        if sys.platform == "win32":
-            options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+        worker = cls(python, log)
         try:
-            process = await asyncio.create_subprocess_exec(
-                python, "-u", program or PROGRAM,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=variables, cwd=tempfile.gettempdir(), **options,
-            )  # fmt: skip
+            worker._child = await Child.start(
+                [python, "-u", program or PROGRAM],
+                environment=variables,
+                folder=tempfile.gettempdir(),
+                on_line=worker._receive,
+                on_end=worker._ended,
+                log=log,
+            )
         except (OSError, ValueError) as error:
             raise WorkerUnavailable(
                 "interpreter-broken",
                 f"{python} could not be started: {error}",
                 "Choose another interpreter with the setting 'python' (or --python).",
             ) from error
-        worker = cls(process, python, log)
         try:
             await worker._shake_hands(limits.start_seconds)
         except BaseException:
-            await worker.close(grace=0)
+            await worker.close(grace=0.1)
             raise
         return worker
 
     async def _shake_hands(self, seconds: float) -> None:
         try:
-            answer = await asyncio.wait_for(
-                self._request("initialize", {"protocol": PROTOCOL, "preimport": []}), seconds
-            )
+            asked = self._request("initialize", {"protocol": PROTOCOL, "preimport": []}, next(self._ids))
+            answer = await asyncio.wait_for(asked, seconds)
             self.info = decode(answer, WorkerInfo)
         except TimeoutError:
             raise WorkerUnavailable(
@@ -116,11 +106,11 @@ class Worker:
             raise self._no_handshake(str(error)) from error
         self.forks = answer.get("mode") == "fork"
         if not self.forks and answer.get("mode_reason"):
-            self._log(f"each check starts a process of its own: {answer['mode_reason']}")
-        self.watch = {path: _changed(path) for path in answer.get("watch") or ()}
+            self._log(f"each check uses up a process of its own: {answer['mode_reason']}")
+        self._watched = {path: _changed(path) for path in answer.get("watch") or ()}
 
     def _no_handshake(self, reason: str) -> WorkerUnavailable:
-        if self._unasked is not None and self._unasked.get("code") == 5:
+        if self._unasked.get("code") == 5:
             version = self._unasked.get("data", {}).get("python", "too old")
             return WorkerUnavailable(
                 "python-too-old",
@@ -129,9 +119,14 @@ class Worker:
             )
         return WorkerUnavailable(
             "interpreter-broken",
-            f"{self.python} did not run the checker: {reason}",
+            f"{self.python} did not run the checker: it {reason}",
             "The log has what it printed; choose another interpreter with the setting 'python' (or --python).",
         )
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
 
     @property
     def busy(self) -> bool:
@@ -140,48 +135,24 @@ class Worker:
     @property
     def outdated(self) -> bool:
         """Whether packages were installed or removed since the start."""
-        return any(_changed(path) != then for path, then in self.watch.items())
+        return any(_changed(path) != then for path, then in self._watched.items())
 
     # -- messages ---------------------------------------------------------------------------------------------------
 
-    async def _request(self, method: str, params: dict[str, Any], request: int | None = None) -> dict[str, Any]:
-        request = next(self._ids) if request is None else request
+    async def _request(self, method: str, params: dict[str, Any], request: int) -> dict[str, Any]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[request] = future
         try:
             if not self.alive:
-                raise self._ended()
+                raise self._death()
             self._send({"jsonrpc": "2.0", "id": request, "method": method, "params": params})
             return await future
         finally:
             self._answers.pop(request, None)
 
     def _send(self, message: dict[str, Any]) -> None:
-        """Write without waiting: a cancel must get out of a task that is being cancelled."""
-        stdin = self._process.stdin
-        if stdin is not None and not stdin.is_closing():
-            stdin.write(json.dumps(message, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n")
-
-    async def _read(self, stdout: asyncio.StreamReader) -> None:
-        parts: list[bytes] = []
-        while data := await stdout.read(_CHUNK):
-            *whole, rest = data.split(b"\n")
-            if whole:
-                whole[0] = b"".join((*parts, whole[0]))
-                parts = []
-            parts.append(rest)
-            for line in whole:
-                self._receive(line)
-        await self._process.wait()
-        self.alive = False
-        for future in list(self._answers.values()):
-            if not future.done():
-                future.set_exception(self._ended())
-
-    async def _watch(self) -> None:
-        """What a dead worker's run left in its group would keep the streams open."""
-        await self._process.wait()
-        _kill(self._process)
+        assert self._child is not None
+        self._child.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     def _receive(self, line: bytes) -> None:
         try:
@@ -202,14 +173,29 @@ class Worker:
         running = self._running.get(params.get("run", 0))
         if running is None:
             return
+        if method == "started":
+            running.group = int(params["pid"])
+            return
         if method == "stage":
             running.begin(str(params.get("stage", "")))
         running.on_event(method, params)
 
-    def _ended(self) -> RunFailed:
-        code = self._process.returncode
+    def _ended(self) -> None:
+        self.alive = False
+        for running in self._running.values():
+            if running.group is not None:
+                kill_group(running.group)
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(self._death())
+
+    def _death(self) -> RunFailed:
+        assert self._child is not None
+        code = self._child.returncode
         if code is not None and code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+            if name == "SIGXCPU":
+                return RunFailed("timed-out", _TOO_LONG)
             kind = "out-of-memory" if name == "SIGKILL" else "crashed"
             return RunFailed(kind, f"ended by {name}", detail=name)
         return RunFailed("exited", f"ended itself with status {code}", detail=str(code))
@@ -219,11 +205,10 @@ class Worker:
     async def run(self, params: dict[str, Any], on_event: OnEvent, limits: Limits) -> dict[str, Any]:
         """Execute a run; raises RunFailed.  Cancelling the task, or a stage that is over its limit, ends the run."""
         loop = asyncio.get_running_loop()
-        self.used = True
         request = next(self._ids)
-        task = asyncio.ensure_future(self._request("run", params, request))
         running = _Running(on_event, limits)
         self._running[request] = running
+        task = asyncio.ensure_future(self._request("run", params, request))
         end = loop.time() + limits.total_seconds
         try:
             while True:
@@ -248,19 +233,18 @@ class Worker:
 
     async def close(self, grace: float = _GRACE) -> None:
         """End the worker and all that it started; by the end of its input, else by force."""
-        process = self._process
-        if process.stdin is not None:
-            process.stdin.close()
+        child = self._child
+        if child is None:
+            return
+        child.close_input()
         try:
-            await asyncio.wait_for(process.wait(), grace)
+            await asyncio.wait_for(child.wait(), grace)
         except TimeoutError:
-            _kill(process)
-            await process.wait()
-        finally:
-            self.alive = False
-        for task in self._tasks:
-            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(task, 1.0)
+            child.kill_group()
+            await child.wait()
+        except asyncio.CancelledError:
+            child.kill_group()
+            raise
 
 
 def _failure(error: dict[str, Any]) -> RunFailed:
@@ -268,20 +252,12 @@ def _failure(error: dict[str, Any]) -> RunFailed:
     kind = _CODES.get(error.get("code", 0), "internal-error")
     detail = str(data.get("traceback") or data.get("signal") or data.get("status") or "")
     if data.get("signal") == "SIGXCPU":
-        return RunFailed("timed-out", "took more processor time than its limit", str(data.get("stage") or ""))
+        return RunFailed("timed-out", _TOO_LONG, str(data.get("stage") or ""))
     return RunFailed(kind, str(error.get("message")), str(data.get("stage") or ""), detail)
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], check=False, capture_output=True)
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _changed(path: str) -> int:
     try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - asked before each run
     except OSError:
         return 0

@@ -1,7 +1,7 @@
 """The files of the workspace that a file imports, as they are on the screen or on the disk."""
 
 # Paths are joined as text here: this runs for each import of each file, and pathlib costs several times as much.
-# ruff: noqa: PTH
+# ruff: noqa: PTH113, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
