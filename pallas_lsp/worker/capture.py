@@ -180,7 +180,7 @@ class _Launch:
         code = getattr(_function(self._body), "__code__", None)
         place = tuple((f["path"], f["line"], f.get("column")) for f in self._here[-1:])
         types = tuple(compat.notation(leaf) for leaf in leaves)
-        statics = _ADDRESS.sub("", f"{self._options!r} {_closure(self._body)!r}")
+        statics = _ADDRESS.sub("", f"{_plain(self._options)!r} {_closure(self._body)!r}")
         return (place, code, types, statics)
 
     def _fakes(self) -> Any:
@@ -214,8 +214,19 @@ def _shape_only(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
 
 
+def _plain(options: dict[str, Any]) -> Any:
+    """The options with each array replaced by its type."""
+    import jax
+
+    return jax.tree_util.tree_map(lambda leaf: compat.notation(leaf) if _is_typed(leaf) else leaf, options)
+
+
+def _is_typed(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+
+
 def _is_array(leaf: Any) -> bool:
-    return (hasattr(leaf, "shape") and hasattr(leaf, "dtype")) or isinstance(leaf, (int, float, complex))
+    return _is_typed(leaf) or isinstance(leaf, (int, float, complex))
 
 
 def _function(body: Any) -> Any:
