@@ -46,20 +46,27 @@ def check(environment: Path) -> list[str]:
         [*command, "--format", "json"], cwd=env.PROJECT, capture_output=True, text=True, check=False
     )
     try:
-        diagnostics = json.loads(answer.stdout)["diagnostics"]
-    except (ValueError, KeyError):
+        report = json.loads(answer.stdout)
+    except ValueError:
         return [f"the checker gave no result (exit status {answer.returncode}):\n{answer.stderr.strip()}"]
-    return judge(diagnostics, answer.returncode)
+    return judge(report, answer.returncode)
 
 
-def judge(diagnostics: list[dict], status: int) -> list[str]:
+def judge(report: dict, status: int) -> list[str]:
     serious = {"error", "warning"}
-    found = {(env.PROJECT / each["path"]).resolve() for each in diagnostics if each["severity"] in serious}
+    found = {(env.PROJECT / each["path"]).resolve() for each in report["diagnostics"] if each["severity"] in serious}
+    lowered = {
+        (env.PROJECT / launch["path"]).resolve()
+        for launch in report["launches"]
+        if launch["captures"] and all(capture["stage"] == "lower" for capture in launch["captures"])
+    }
     wrong = []
     for path in sorted(EXAMPLES.glob("*.py")):
         faulty = path.stem.startswith("faulty_")
         if faulty != (path in found):
             wrong.append(f"{path.name}: " + ("its fault was not found" if faulty else "is correct, but got a finding"))
+        elif not faulty and path not in lowered:
+            wrong.append(f"{path.name}: its kernel was not lowered")
     if status != 1:
         wrong.append(f"the exit status of the checker is {status}; 1 (findings) was expected")
     return wrong

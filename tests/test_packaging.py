@@ -178,18 +178,21 @@ def test_a_python_that_cannot_make_environments_is_named(tmp_path: Path):
         environments.make_environment(tmp_path / "environment", str(python))
 
 
-def diagnostics(*names: str, severity: str = "error") -> list[dict[str, str]]:
-    return [{"path": f"examples/{name}", "severity": severity} for name in names]
-
-
 FAULTY = [path.name for path in (PROJECT / "examples").glob("faulty_*.py")]
+CORRECT = [path.name for path in (PROJECT / "examples").glob("*.py") if path.name not in FAULTY]
+
+
+def judged(faulty: list[str], status: int = 1, severity: str = "error", lowered: list[str] = CORRECT) -> list[str]:
+    diagnostics = [{"path": f"examples/{name}", "severity": "error"} for name in FAULTY if name in faulty]
+    diagnostics += [{"path": f"examples/{name}", "severity": severity} for name in faulty if name not in FAULTY]
+    launches = [{"path": f"examples/{name}", "captures": [{"stage": "lower"}]} for name in lowered]
+    return try_it.judge({"diagnostics": diagnostics, "launches": launches}, status)
 
 
 def test_the_examples_are_judged():
-    assert try_it.judge(diagnostics(*FAULTY), 1) == []
-    assert try_it.judge(diagnostics(*FAULTY[1:]), 1) == [f"{FAULTY[0]}: its fault was not found"]
-    clean = diagnostics(*FAULTY, "tpu_matmul.py")
-    assert try_it.judge(clean, 1) == ["tpu_matmul.py: is correct, but got a finding"]
-    hints = [*diagnostics(*FAULTY), *diagnostics("tpu_matmul.py", severity="information")]
-    assert try_it.judge(hints, 1) == []
-    assert len(try_it.judge([], 3)) == len(FAULTY) + 1
+    assert judged(FAULTY) == []
+    assert judged(FAULTY[1:]) == [f"{FAULTY[0]}: its fault was not found"]
+    assert judged([*FAULTY, "tpu_matmul.py"]) == ["tpu_matmul.py: is correct, but got a finding"]
+    assert judged([*FAULTY, "tpu_matmul.py"], severity="information") == []
+    assert judged(FAULTY, lowered=CORRECT[1:]) == [f"{CORRECT[0]}: its kernel was not lowered"]
+    assert len(judged([], status=3)) == len(FAULTY) + 1
