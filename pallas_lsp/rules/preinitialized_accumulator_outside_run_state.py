@@ -56,18 +56,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pallas_lsp.model import Fault, Finding, Fix, Frame, Related
+from pallas_lsp.model import Fault, Finding, Fix, Frame, Related, Safety
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import accumulators
-from pallas_lsp.rules.shared.places import Spot, call_at, expression_at, follow, steps
-from pallas_lsp.rules.shared.start_values import stored_first, without_value
+from pallas_lsp.rules.shared.places import Spot, Steps, call_at, expression_at, follow, steps
+from pallas_lsp.rules.shared.start_values import Filled, Known, stored_first, without_value
 from pallas_lsp.rules.shared.to_run_state import nested, state
 from pallas_lsp.rules.shared.uses import Use, parameter, scoped_argument, scoped_use
-from pallas_lsp.source.syntax import FUNCTIONS, Function, parameters
+from pallas_lsp.source.syntax import Function, parameters
 
 SINCE = "0.1.0"
 
@@ -76,15 +76,17 @@ _SCRATCH = ("scratch_types", "scratch_shapes")
 
 
 class _Where(NamedTuple):
-    """What was given the accumulator: its call, the expression of the accumulator, and who receives the ref."""
+    """What was given accumulators with a value: its call, and the accumulators as ``Filled``, the first at fault."""
 
     taker: str
     call: Spot | None
-    spot: Spot | None
-    leaf: Mapping[str, Any]
+    filled: tuple[Filled, ...] = ()
     use: Use | None = None
     function: Function | None = None
-    received: ast.arg | None = None
+
+    @property
+    def spot(self) -> Spot | None:
+        return self.filled[0][1] if self.filled else None
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -113,24 +115,29 @@ def _is_this(fault: Fault) -> bool:
     return owner.endswith(accumulators.KIND) if owner else accumulators.KIND in fault.message
 
 
-def _find(fault: Fault, context: Context, given: Sequence[Mapping[str, Any]]) -> _Where:
+def _find(fault: Fault, context: Context, given: Sequence[Known]) -> _Where:
     frames = context.frames(fault)
     call = call_at(context, frames, len(frames) - 1)
-    leaf = next((each for each in given if _is_filled(each)), {})
-    use = scoped_use(call) if call is not None else None
-    if call is not None and use is not None:
-        return _in_scope(context, frames, call, use, leaf)
-    if any(site.function.rpartition(".")[2] == "kernel_body" for site in fault.calls[:8]):
-        return _in_scratch(fault, context, frames, leaf)
+    leaves = [leaf for leaf in given if leaf.get("initialized") and leaf.get("kind") == accumulators.KIND]
     asked = call.node.func if call is not None and isinstance(call.node, ast.Call) else None
     if call is not None and isinstance(asked, ast.Attribute) and asked.attr == "get_ref_aval":
-        own = leaf or {"kind": accumulators.KIND, "initialized": True}
-        return _Where("`get_ref_aval`", call, call.at(asked.value), own)
-    return _Where("this call", call, _inside(call) or _born(context, leaf), leaf)
+        return _Where("`get_ref_aval`", call, (({}, call.at(asked.value), None),))
+    use = scoped_use(call) if call is not None else None
+    if call is not None and use is not None:
+        return _in_scope(context, frames, call, use, leaves)
+    if _by_launch(fault):
+        return _in_scratch(fault, context, frames, leaves)
+    inside = _inside(call)
+    found = [born for leaf in leaves if (born := accumulators.birth(context, leaf)) is not None]
+    spots = [inside] if inside is not None else found
+    return _Where("this call", call, tuple(({}, spot, None) for spot in spots))
 
 
-def _is_filled(leaf: Mapping[str, Any]) -> bool:
-    return bool(leaf.get("initialized")) and leaf.get("kind") == accumulators.KIND
+def _by_launch(fault: Fault) -> bool:
+    """Whether the launch itself asked for the ref, for its scratch types: it runs its body in a ``run_scoped``."""
+    names = [site.function.rpartition(".")[2] for site in fault.calls]
+    after = names.index("run_scoped") + 1 if "run_scoped" in names else len(names)
+    return names[after : after + 1] == ["kernel_body"]
 
 
 def _inside(call: Spot | None) -> Spot | None:
@@ -140,47 +147,52 @@ def _inside(call: Spot | None) -> Spot | None:
     return call.at(found[0]) if call is not None and len(found) == 1 and isinstance(found[0], ast.expr) else None
 
 
-def _born(context: Context, leaf: Mapping[str, Any]) -> Spot | None:
-    return accumulators.birth(context, leaf)
+def _in_scope(context: Context, frames: Sequence[Frame], call: Spot, use: Use, leaves: Sequence[Known]) -> _Where:
+    filled: list[Filled] = []
+    for leaf in leaves:
+        path = steps(str(leaf.get("path", "")))
+        value = scoped_argument(use, path[0]) if path else None
+        received = None
+        if len(path) == 1:
+            received = parameter(use, path[0]) if isinstance(path[0], int) else parameter(use, 0, path[0])
+        _add(
+            filled, leaf, _at(context, frames, call.at(value) if value is not None else None, path[1:], leaf), received
+        )
+    if not filled:
+        _add(filled, {}, _inside(call), None)
+    return _Where("`pl.run_scoped`", call, tuple(filled), use, use.function)
 
 
-def _in_scope(context: Context, frames: Sequence[Frame], call: Spot, use: Use, leaf: Mapping[str, Any]) -> _Where:
-    path = steps(str(leaf.get("path", "")))
-    value = scoped_argument(use, path[0]) if path else None
-    spot: Spot | None = None
-    if value is not None:
-        spot, rest = follow(context, frames, call.at(value), path[1:])
-        if rest:
-            spot = _born(context, leaf) or spot
-    else:
-        spot = _inside(call) or _born(context, leaf)
-    received = None
-    if len(path) == 1:
-        received = parameter(use, path[0], None) if isinstance(path[0], int) else parameter(use, 0, path[0])
-    return _Where("`pl.run_scoped`", call, spot, leaf, use, use.function, received)
+def _add(filled: list[Filled], leaf: Known, spot: Spot | None, received: ast.arg | None) -> None:
+    if spot is not None and all(spot.location != known.location for _, known, _ in filled):
+        filled.append((leaf, spot, received))
 
 
-def _in_scratch(fault: Fault, context: Context, frames: Sequence[Frame], leaf: Mapping[str, Any]) -> _Where:
-    """An accumulator among the scratch types of a launch: the launch may stand elsewhere than its call."""
+def _at(context: Context, frames: Sequence[Frame], start: Spot | None, path: Steps, leaf: Known) -> Spot | None:
+    """The expression of an accumulator in what was given; where that is not clear, the one that makes it."""
+    if start is None:
+        return accumulators.birth(context, leaf)
+    spot, rest = follow(context, frames, start, path)
+    return (accumulators.birth(context, leaf) or spot) if rest else spot
+
+
+def _in_scratch(fault: Fault, context: Context, frames: Sequence[Frame], leaves: Sequence[Known]) -> _Where:
+    """Accumulators among the scratch types of a launch: the launch may stand elsewhere than its call."""
     capture = context.capture(fault)
     launch = expression_at(context, capture.launch) if capture is not None and capture.launch is not None else None
     call = launch if launch is not None else call_at(context, frames, len(frames) - 1)
     if call is None or not isinstance(call.node, ast.Call):
-        return _Where("`scratch_types`", call, _born(context, leaf), leaf)
+        return _Where("`scratch_types`", call)
     given = call.syntax.arguments(call.node)
     value = next((given.keywords[name] for name in _SCRATCH if name in given.keywords), None)
-    path = steps(str(leaf.get("path", "")))
-    spot: Spot | None = None
-    if value is not None:
-        depth = next((i for i, f in enumerate(frames) if capture is not None and f == capture.launch), -1)
-        start = Spot(call.path, call.syntax, value, depth)
-        spot, rest = follow(context, frames, start, path)
-        if rest:
-            spot = _born(context, leaf) or spot
-    else:
-        spot = _born(context, leaf)
     function = call.syntax.callee(given.positional[0]) if given.positional else None
-    return _Where("`scratch_types`", call, spot, leaf, None, function, _scratch_parameter(function, value, path))
+    depth = next((i for i, f in enumerate(frames) if capture is not None and f == capture.launch), -1)
+    start = Spot(call.path, call.syntax, value, depth) if value is not None else None
+    filled: list[Filled] = []
+    for leaf in leaves:
+        path = steps(str(leaf.get("path", "")))
+        _add(filled, leaf, _at(context, frames, start, path, leaf), _scratch_parameter(function, value, path))
+    return _Where("`scratch_types`", call, tuple(filled), None, function)
 
 
 def _scratch_parameter(
@@ -210,30 +222,28 @@ def _message(source: str, taker: str) -> str:
 
 def _related(context: Context, where: _Where) -> tuple[Related, ...]:
     found = []
-    born = _born(context, where.leaf)
-    if where.spot is not None and born is not None and born.location != where.spot.location:
-        found.append(Related(born.location, "The start value is given here."))
-    if where.call is not None and where.spot is not None and where.spot.path == where.call.path:
-        inside = where.spot.node in ast.walk(where.call.node)
-        if not inside:
+    for leaf, spot, _ in where.filled[:1]:
+        born = accumulators.birth(context, leaf)
+        if born is not None and born.location != spot.location:
+            found.append(Related(born.location, "The start value is given here."))
+        if where.call is not None and spot.path == where.call.path and spot.node not in ast.walk(where.call.node):
             found.append(Related(where.call.location, f"It is given to {where.taker} here."))
     return tuple(found)
 
 
-def _fixes(context: Context, where: _Where, given: Sequence[Mapping[str, Any]]) -> tuple[Fix, ...]:
-    if where.spot is None:
+def _fixes(context: Context, where: _Where, given: Sequence[Known]) -> tuple[Fix, ...]:
+    if not where.filled:
         return ()
-    made = where.spot
-    born = _born(context, where.leaf)
-    if accumulators.initialiser(made.syntax, made.node) is None and born is not None:
-        made = born
+    made: list[Filled] = []
+    for leaf, spot, received in where.filled:
+        born = accumulators.birth(context, leaf)
+        here = born is None or accumulators.initialiser(spot.syntax, spot.node) is not None
+        made.append((leaf, spot if born is None or here else born, received))
     fixes: list[Fix | None] = []
     if where.use is not None and given:
-        fixes.append(state(where.use, given) or nested(where.use, given))
-    same_file = where.function is not None and where.call is not None and made.path == where.call.path
-    if same_file and isinstance(where.function, FUNCTIONS):
-        fixes.append(stored_first(context, where.leaf, made, where.function, where.received))
-    dropped = without_value(where.leaf, made)
-    if dropped is not None:
-        fixes.insert(0 if dropped.safety == "safe" else len(fixes), dropped)
+        fixes.append(state(context, where.use, given) or nested(context, where.use, given))
+    if where.call is not None and all(spot.path == where.call.path for _, spot, _ in made):
+        fixes.append(stored_first(context, made, where.function))
+    dropped = without_value(made)
+    fixes.insert(0 if dropped is not None and dropped.safety is Safety.SAFE else len(fixes), dropped)
     return tuple(fix for fix in fixes if fix is not None)

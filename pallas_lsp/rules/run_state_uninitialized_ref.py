@@ -53,7 +53,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pallas_lsp.model import Fault, Finding, Fix, Frame, Related
+from pallas_lsp.model import Fault, Finding, Fix, Frame, Location, Related
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context, passed_through, raised_in
 from pallas_lsp.rules.messages import short
@@ -82,7 +82,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     return Finding(
         rule=rule_name(__name__),
         location=place,
-        message=_message(context.source(place), [leaf for leaf, _, _ in leaves] or bare),
+        message=_message(context, place, leaves),
         stage=fault.stage,
         related=(*_related(context, leaves, spot), *context.related(fault, place)),
         fixes=_fixes(context, use, leaves, given),
@@ -123,7 +123,9 @@ def _leaves(
     for leaf in bare:
         at, rest = follow(context, frames, spot.at(value), steps(str(leaf.get("path", ""))))
         born = accumulators.birth(context, leaf) if rest else None
-        found.append((leaf, born, ()) if born is not None else (leaf, at, rest))
+        item: Leaf = (leaf, born, ()) if born is not None else (leaf, at, rest)
+        if all(item[1].location != known.location for _, known, _ in found):  # one expression may make several
+            found.append(item)
     return found
 
 
@@ -131,11 +133,13 @@ def _is_bare(spot: Spot, node: ast.AST) -> bool:
     return accumulators.constructor(spot.syntax, node) is not None
 
 
-def _message(source: str, leaves: Sequence[Mapping[str, Any]]) -> str:
+def _message(context: Context, place: Location, leaves: Sequence[Leaf]) -> str:
+    source = context.source(place)
     what = f"`{short(source)}`" if source else "This ref"
-    known = next((leaf for leaf in leaves if leaf.get("shape")), None)
-    if known is not None and str(known.get("kind")) == accumulators.KIND and ".ACC(" not in source:
-        what += f" ({known.get('dtype')} accumulator of shape {accumulators.shape_text(known)})"
+    for leaf, spot, _ in leaves[:1]:
+        known = leaf.get("kind") == accumulators.KIND and bool(leaf.get("shape"))
+        if known and accumulators.constructor(spot.syntax, spot.node) is None:
+            what += f" (an accumulator of shape {accumulators.shape_text(leaf)}, {leaf.get('dtype')})"
     return (
         f"{what} has no start value, but `pl.run_state` needs one for every ref. "
         "Give it one with `plgpu.ACC.init(...)`, or allocate it with `pl.run_scoped` and return its value."
@@ -162,6 +166,7 @@ def _fixes(
     if any(leaf.get("kind", accumulators.KIND) != accumulators.KIND for leaf, _, _ in leaves):
         return ()
     fixes = [start_values(context, leaves)]
-    if use is not None and known:
+    here = use is not None and all(at.path == use.spot.path and at.depth in (use.spot.depth, -1) for _, at, _ in leaves)
+    if use is not None and known and here:
         fixes.append(scoped(use, known))
     return tuple(fix for fix in fixes if fix is not None)

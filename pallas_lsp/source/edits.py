@@ -150,6 +150,10 @@ class Editor:
             if not text[line_start:start].strip() and not text[end:line_end].strip():
                 self.delete(line_start, lines.next_line(end))
                 return
+            rest = text[end:line_end]
+            if not text[line_start:start].strip() and rest.lstrip().startswith("#"):
+                self.delete(start, end + len(rest) - len(rest.lstrip()))  # the comment stays, in its place
+                return
             while end < len(text) and text[end] in " \t" and text[end + 1 : end + 2] not in ("#", "\n", "\r"):
                 end += 1
             self.delete(start, end)
@@ -272,6 +276,10 @@ class Editor:
         ``("jax.numpy", "jnp")``.  None where that is not possible.
         """
         known = self.syntax.spelled(dotted, at)
+        if known is not None and (known.count(".") <= 1 or module_alias is None):
+            return known
+        if self._import_beside(dotted, at):
+            return dotted.rpartition(".")[2]
         if known is not None or module_alias is None:
             return known
         module, alias = module_alias
@@ -285,6 +293,23 @@ class Editor:
         else:
             return None
         return f"{alias}.{dotted.removeprefix(module + '.')}"
+
+    def _import_beside(self, dotted: str, at: ast.AST) -> bool:
+        """Import a name where another is already imported from the same module: ``from m import a`` -> ``a, b``."""
+        module, _, name = dotted.rpartition(".")
+        scope = self.syntax.scope(at)
+        for statement in self.syntax.tree.body:
+            if not isinstance(statement, ast.ImportFrom) or statement.level or statement.module != module:
+                continue
+            last = statement.names[-1]
+            found = scope.lookup(name)
+            if last.name == "*" or (found is not None and name not in {a.name for a in statement.names}):
+                continue
+            end = self.syntax.span(last)[1]
+            if (end, end, f", {name}") not in self._spans:
+                self.insert(end, f", {name}")
+            return True
+        return False
 
 
 def _arguments(call: ast.Call) -> list[ast.expr | ast.keyword]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.shared import NotPossible
 from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
@@ -81,11 +82,13 @@ def old_layouts(context: Context) -> bool:
     return () < context.jax < _INFERS_LAYOUTS
 
 
-def cast(editor: Editor, at: ast.AST) -> tuple[str, str] | None:
+def cast(editor: Editor, at: ast.AST) -> tuple[str, str]:
     """What stands before and after a value that is cast to a WGMMA layout."""
     function = editor.spell(_LAYOUT_CAST, at, MOSAIC_GPU)
     layout = editor.spell(f"{MOSAIC_GPU[0]}.Layout", at, MOSAIC_GPU)
-    return (f"{function}(", f", {layout}.WGMMA)") if function and layout else None
+    if function is None or layout is None:
+        raise NotPossible
+    return f"{function}(", f", {layout}.WGMMA)"
 
 
 def spell_accumulator(editor: Editor, at: ast.AST) -> str | None:

@@ -15,6 +15,8 @@ from pallas_lsp.source.syntax import Function, Syntax
 
 Known = Mapping[str, Any]
 """What a fault knows of a ref: kind, shape, dtype, path."""
+Filled = tuple[Known, Spot, ast.arg | None]
+"""A ref with a value: what is known of it, its expression, and the parameter that receives it."""
 Leaf = tuple[Known, Spot, Steps]
 """A ref without a value: what is known of it, its expression, and the part of that which could not be followed."""
 
@@ -70,8 +72,6 @@ def _initialise(context: Context, editor: Editor, made: ast.Call) -> None:
     before, after = f".init({zeros}", ")"
     if accumulators.old_layouts(context):
         around = accumulators.cast(editor, made)
-        if around is None:
-            raise NotPossible
         before, after = f".init({around[0]}{zeros}", f"{around[1]})"
     given = syntax.arguments(made)
     if given.get(1, "dtype") is None:
@@ -101,8 +101,6 @@ def _initialise_other(context: Context, editor: Editor, spot: Spot) -> None:
     value = f"{zeros}({name}.shape, {name}.dtype)"
     if accumulators.old_layouts(context):
         around = accumulators.cast(editor, node)
-        if around is None:
-            raise NotPossible
         value = f"{around[0]}{value}{around[1]}"
     editor.replace(node, f"{accumulator}.init({value})")
 
@@ -110,20 +108,32 @@ def _initialise_other(context: Context, editor: Editor, spot: Spot) -> None:
 # -- without the value -----------------------------------------------------------------------------------------------
 
 
-def without_value(leaf: Known, spot: Spot) -> Fix | None:
+def without_value(filled: Sequence[Filled]) -> Fix | None:
     """``ACC.init(x)`` -> ``ACC(shape, dtype)``.  Safe where ``x`` is zeros: there an accumulator starts anyway."""
+    editors: dict[str, Editor] = {}
+    zeros = True
+    try:
+        for leaf, spot, _ in filled:
+            init, value = _value(spot)
+            editor = editors.setdefault(spot.path, Editor(spot.path, spot.syntax))
+            _drop_value(editor, init, value, leaf)
+            zeros = zeros and accumulators.is_zero(spot.syntax, value)
+    except NotPossible:
+        return None
+    edits = tuple(edit for editor in editors.values() for edit in editor.edits())
+    it = "an accumulator" if len(filled) == 1 else "accumulators"
+    if zeros and len(editors) == 1:
+        return Fix(f"Leave the zeros out: {it} start{'s' if len(filled) == 1 else ''} at zero", edits, Safety.SAFE)
+    what = "value: the accumulator then starts" if len(filled) == 1 else "values: the accumulators then start"
+    return Fix(f"Drop the start {what} at zero", edits, Safety.SUGGESTED)
+
+
+def _value(spot: Spot) -> tuple[ast.Call, ast.expr]:
     init = accumulators.initialiser(spot.syntax, spot.node)
     value = accumulators.start_value(spot.syntax, init) if init is not None else None
     if init is None or value is None:
-        return None
-    editor = Editor(spot.path, spot.syntax)
-    try:
-        _drop_value(editor, init, value, leaf)
-    except NotPossible:
-        return None
-    if accumulators.is_zero(spot.syntax, value):
-        return Fix("Leave the zeros out: an accumulator starts at zero", editor.edits(), Safety.SAFE)
-    return Fix("Drop the start value: the accumulator then starts at zero", editor.edits(), Safety.SUGGESTED)
+        raise NotPossible
+    return init, value
 
 
 def _drop_value(editor: Editor, init: ast.Call, value: ast.expr, leaf: Known) -> None:
@@ -172,30 +182,32 @@ def _shape(editor: Editor, init: ast.Call, value: ast.expr, leaf: Known) -> str 
 # -- the value stored first ------------------------------------------------------------------------------------------
 
 
-def stored_first(
-    context: Context, leaf: Known, spot: Spot, function: Function | None, received: ast.arg | None
-) -> Fix | None:
+def stored_first(context: Context, filled: Sequence[Filled], function: Function | None) -> Fix | None:
     """``ACC.init(x)`` -> ``ACC(shape, dtype)``, and ``acc[...] = x`` as the body's first statement."""
-    syntax = spot.syntax
-    init = accumulators.initialiser(syntax, spot.node)
-    value = accumulators.start_value(syntax, init) if init is not None else None
-    if init is None or value is None or received is None or accumulators.is_zero(syntax, value):
+    if not isinstance(function, ast.FunctionDef) or not filled:
         return None
-    if not isinstance(function, ast.FunctionDef) or not _seen_from(syntax, value, function):
-        return None
-    editor = Editor(spot.path, syntax)
+    editor = Editor(filled[0][1].path, filled[0][1].syntax)
+    stores = []
     try:
-        _drop_value(editor, init, value, leaf)
-        text = syntax.source(value)
-        if accumulators.needs_cast(context, syntax, value):
-            around = accumulators.cast(editor, function.body[0])
-            if around is None:
-                return None
-            text = f"{around[0]}{text}{around[1]}"
-        editor.add_first(function, f"{received.arg}[...] = {text}")
+        for leaf, spot, received in filled:
+            init, value = _value(spot)
+            if received is None or spot.path != editor.path or not _seen_from(editor.syntax, value, function):
+                raise NotPossible
+            _drop_value(editor, init, value, leaf)
+            text = editor.syntax.source(value)
+            if accumulators.needs_cast(context, editor.syntax, value):
+                before, after = accumulators.cast(editor, function.body[0])
+                text = f"{before}{text}{after}"
+            if not accumulators.is_zero(editor.syntax, value):
+                stores.append(f"{received.arg}[...] = {text}")
     except NotPossible:
         return None
-    return Fix(f"Store the start value first: {received.arg}[...] = ...", editor.edits(), Safety.SAFE)
+    if not stores:
+        return None
+    for store in stores:
+        editor.add_first(function, store)
+    what = "value" if len(stores) == 1 else "values"
+    return Fix(f"Store the start {what} first: {stores[0].partition(' = ')[0]} = ...", editor.edits(), Safety.SAFE)
 
 
 def _seen_from(syntax: Syntax, value: ast.expr, function: ast.FunctionDef) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from pallas_lsp.model import Fix, Safety
+from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import NotPossible, accumulators
 from pallas_lsp.rules.shared.start_values import Known
 from pallas_lsp.rules.shared.uses import PALLAS, Form, Use, parameter
@@ -13,7 +14,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
 
-def state(use: Use, given: Sequence[Known]) -> Fix | None:
+def state(context: Context, use: Use, given: Sequence[Known]) -> Fix | None:
     """``run_scoped(body, ACC.init(x))`` -> ``run_state(body)(ACC.init(x))``, the body returning nothing."""
     if any(not leaf.get("initialized") or leaf.get("kind") != accumulators.KIND for leaf in given):
         return None
@@ -25,12 +26,15 @@ def state(use: Use, given: Sequence[Known]) -> Fix | None:
             raise NotPossible
         result = _drop_returns(editor, use, names)
         _call_state(editor, use, result)
+        assert isinstance(use.call, ast.Call)
+        for node in ast.walk(use.call):
+            _lay_out(context, editor, node)
     except NotPossible:
         return None
     return Fix("Use pl.run_state, which starts at the value and returns the final one", editor.edits(), Safety.SAFE)
 
 
-def nested(use: Use, given: Sequence[Known]) -> Fix | None:
+def nested(context: Context, use: Use, given: Sequence[Known]) -> Fix | None:
     """Of several types only one has a value: ``run_scoped`` keeps the others, ``run_state`` inside it gets that one.
 
     ``run_scoped(body, ACC.init(x), SMEM(...))`` ->
@@ -57,13 +61,38 @@ def nested(use: Use, given: Sequence[Known]) -> Fix | None:
         acc = names[filled[0]]
         if _drop_returns(editor, use, [acc]) != ("", ""):
             raise NotPossible
+        start_value = _laid_out(context, editor, value)
     except NotPossible:
         return None
     start, end = editor.whole(call.args[0])
     editor.insert(start, f"lambda {', '.join(others)}: {written}(lambda {acc}: ")
-    editor.insert(end, f"({', '.join(names)}))({syntax.source(value)})")
+    editor.insert(end, f"({', '.join(names)}))({start_value})")
     editor.remove_argument(call, value)
     return Fix("Start it with pl.run_state, inside the scope of the other refs", editor.edits(), Safety.SAFE)
+
+
+def _lay_out(context: Context, editor: Editor, node: ast.AST) -> None:
+    """Cast the start value of ``ACC.init(x)`` to a WGMMA layout where this jax needs it."""
+    init = accumulators.initialiser(editor.syntax, node)
+    value = accumulators.start_value(editor.syntax, init) if init is not None else None
+    if value is not None and accumulators.needs_cast(context, editor.syntax, value):
+        start, end = editor.whole(value)
+        before, after = accumulators.cast(editor, value)
+        editor.insert(start, before)
+        editor.insert(end, after)
+
+
+def _laid_out(context: Context, editor: Editor, init: ast.expr) -> str:
+    """The text of ``ACC.init(x)``, with the cast that ``_lay_out`` adds."""
+    syntax = editor.syntax
+    call = accumulators.initialiser(syntax, init)
+    value = accumulators.start_value(syntax, call) if call is not None else None
+    if value is None or not accumulators.needs_cast(context, syntax, value):
+        return syntax.source(init)
+    (start, end), (inner_start, inner_end) = syntax.span(init), editor.whole(value)
+    before, after = accumulators.cast(editor, value)
+    text = syntax.text
+    return f"{text[start:inner_start]}{before}{text[inner_start:inner_end]}{after}{text[inner_end:end]}"
 
 
 def _keyword(leaf: Known) -> str | None:
