@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import faults, frames, know_launch
+from . import faults, frames, know_given, know_launch
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -84,6 +84,8 @@ class Session:
         if capture is not None:
             with contextlib.suppress(Exception):
                 fault["facts"].update(know_launch.facts(capture.options))
+            with contextlib.suppress(Exception):
+                fault["facts"].update(know_given.facts(capture.options))
         key = (fault["stage"], fault["message"], str(fault["anchors"][:1]), str(fault["site"]), fault["target"])
         if key not in self._told:
             self._told.add(key)
