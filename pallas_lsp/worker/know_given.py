@@ -75,9 +75,7 @@ def refused(stack: Stack) -> dict[str, Any] | None:
     for _, names in stack:
         mapping = next((names[name] for name in ("bm", "block_mapping") if _is_mapping(names.get(name))), None)
         if mapping is not None:
-            grids = [
-                names["grid_mapping"] for _, names in stack if hasattr(names.get("grid_mapping"), "block_mappings")
-            ]
+            grids = [found for _, outer in stack if hasattr(found := outer.get("grid_mapping"), "block_mappings")]
             return _described(mapping, grids[0] if grids else None)
     return None
 
