@@ -7,13 +7,13 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, frames, know_captured, know_given, know_launch, know_operands, know_specs, know_values, layouts
+from . import births, compat, frames, know_captured, know_given, know_operands, know_specs, know_values, layouts
 
 
 def of(error: BaseException) -> dict[str, Any]:
     """The facts of an exception; a collector that fails adds none."""
     facts: dict[str, Any] = {}
-    for collect in (_ref_types, _specs, _index_map, _operands, _block, _refused, _conflict, _operation, _launch):
+    for collect in (_ref_types, _specs, _index_map, _operands, _refused, _conflict, _operation, _launch):
         with contextlib.suppress(Exception):
             collect(error, facts)
     return facts
@@ -130,12 +130,6 @@ def _operands(error: BaseException, facts: dict[str, Any]) -> None:
     operands = know_operands.of_call(list(_stack(error)))
     if operands:
         facts["operands"] = operands
-
-
-def _block(error: BaseException, facts: dict[str, Any]) -> None:
-    block = know_launch.block(list(_stack(error)))
-    if block is not None:
-        facts["block"] = block
 
 
 def _refused(error: BaseException, facts: dict[str, Any]) -> None:

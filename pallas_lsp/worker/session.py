@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import faults, frames, know_given, know_launch
+from . import faults, frames, know_given
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -82,8 +82,6 @@ class Session:
     def tell_fault(self, error: BaseException, *, stage: str, capture: Capture | None = None, **more: Any) -> None:
         fault = faults.describe(error, stage=stage, driver=self.driver, capture=capture.id if capture else None, **more)
         if capture is not None:
-            with contextlib.suppress(Exception):
-                fault["facts"].update(know_launch.facts(capture.options))
             with contextlib.suppress(Exception):
                 fault["facts"].update(know_given.facts(capture.options))
         key = (fault["stage"], fault["message"], str(fault["anchors"][:1]), str(fault["site"]), fault["target"])
