@@ -18,6 +18,7 @@ _CUTS = (
     r"\n?\s*Full traceback",
     r"\n-{5,}",
     r"\n?This value became a tracer due to JAX operations",
+    r"\n?\s*The preceding stack trace is the source of the JAX operation",
 )
 _CUT = re.compile("|".join(_CUTS))
 
@@ -43,6 +44,7 @@ _REWRITES: tuple[tuple[str, str], ...] = (
     (r"<?([\w.]+) object at 0x[0-9a-f]+>?", r"\1"),
     (r"\bVar\(id=\d+\):?", ""),
     (r"[\w.]+\.<locals>\.", ""),
+    (r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:]+)+[\\/]([\w.-]+\.py)\b", r"\1"),
     (r"\bShapedArray\(([^()]*)\)", r"\1"),
     (r"\bdtype\('?(\w+)'?\)", r"\1"),
     (r"^'(?:\w+\.)*(\w+)' op ", r"\1: "),

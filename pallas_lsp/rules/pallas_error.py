@@ -28,6 +28,7 @@ Any `raise` or `assert` in `jax/_src/pallas`, `jax/_src/state` and `jax/experime
 from __future__ import annotations
 
 import ast
+import re
 
 from pallas_lsp.model import Fault, Finding, Location, Range
 from pallas_lsp.rules.base import rule_name
@@ -49,10 +50,11 @@ _REFUSALS = {
 
 def judge(fault: Fault, context: Context) -> Finding:
     place = context.locate(fault)
+    marked = _marked(place, context)
     return Finding(
         rule=rule_name(__name__),
-        location=_marked(place, context),
-        message=_message(fault, place, context),
+        location=marked,
+        message=_message(fault, place, marked, context),
         stage=fault.stage,
         related=context.related(fault, place),
         kernel=context.kernel(fault),
@@ -60,21 +62,23 @@ def judge(fault: Fault, context: Context) -> Finding:
     )
 
 
-def _message(fault: Fault, place: Location, context: Context) -> str:
-    for text in (fault.message, *(link.message for link in fault.chain)):
+def _message(fault: Fault, place: Location, marked: Location, context: Context) -> str:
+    # jax's pointer to a place repeats the exception itself.
+    links = [link for link in fault.chain if not link.exception.endswith("JaxStackTraceBeforeTransformation")]
+    for text in (fault.message, *(link.message for link in links)):
         message = clean(text)
-        if message:
+        if re.search(r"\w{3}", message):
             return message
-    return _without_message(fault, place, context)
+    return _without_message(fault, place, marked, context)
 
 
-def _without_message(fault: Fault, place: Location, context: Context) -> str:
+def _without_message(fault: Fault, place: Location, marked: Location, context: Context) -> str:
     """A sentence for an error that jax raised without one."""
     exception = fault.exception.rpartition(".")[2]
     refusal = _REFUSALS.get(exception, "is refused by jax")
-    expression = short(context.source(place)) or "This expression"
-    quoted = f"`{expression}`" if expression != "This expression" else expression
-    if fault.equation is not None:
+    expression = short(context.source(marked)) + ("(...)" if marked != place else "")
+    quoted = f"`{expression}`" if expression else "This expression"
+    if fault.equation is not None and fault.equation.primitive not in expression:
         quoted += f" (`{fault.equation.primitive}`)"
     where = f" in `{_function(fault.site.function)}` ({fault.site.file})" if fault.site is not None else ""
     return f"{quoted} {refusal}: jax raises {exception} without a message{where}."
