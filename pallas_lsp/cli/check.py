@@ -25,8 +25,9 @@ from pallas_lsp.cli.streams import silence, use_color
 from pallas_lsp.engine.engine import Engine
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
-from pallas_lsp.engine.settings import Settings
+from pallas_lsp.engine.settings import Limits, Settings
 
+_LIMITS = Limits()
 _EXIT_CODES = """\
 exit codes:
   0    nothing found (remarks and hints do not count)
@@ -55,6 +56,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", action="store_true", help="show what --fix would change as a diff; write nothing")
     parser.add_argument("--no-verify", action="store_true", help="do not verify fixes, which is faster")
     parser.add_argument("--jobs", metavar="N", type=_positive, help="how many files are checked at once")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_positive,
+        help=f"how long importing, tracing or lowering may take (default: {_LIMITS.import_seconds:g}, "
+        f"{_LIMITS.trace_seconds:g} and {_LIMITS.lower_seconds:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--memory", metavar="GIB", type=_positive,
+        help=f"how much memory a check may use, in GiB (default: {_LIMITS.memory_bytes >> 30})",
+    )  # fmt: skip
     parser.add_argument("-v", "--verbose", action="store_true", help="show the launches, their arguments and sources")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument("--log-file", metavar="FILE", help="where the log goes, with what the checked code prints")
@@ -91,8 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace, selection: Selection, fixing: bool) -> Outcome:
     cwd = os.getcwd()  # noqa: PTH109 - as the shell shows it
-    defaults = Settings()
-    settings = replace(defaults, python=_interpreter(arguments.python, cwd), jobs=arguments.jobs or defaults.jobs)
+    settings = _settings(arguments, cwd)
     try:
         log = open_log(arguments.log_file)
     except OSError as error:
@@ -127,6 +136,24 @@ async def open_engine(settings: Settings, log: Callable[[str], None]) -> AsyncIt
         yield engine
     finally:
         await engine.aclose()
+
+
+def _settings(arguments: argparse.Namespace, cwd: str) -> Settings:
+    defaults = Settings()
+    limits = defaults.limits
+    if (seconds := arguments.timeout) is not None:
+        limits = replace(
+            limits, import_seconds=seconds, trace_seconds=seconds, lower_seconds=seconds,
+            total_seconds=max(limits.total_seconds, 10 * seconds), cpu_seconds=max(limits.cpu_seconds, 10 * seconds),
+        )  # fmt: skip
+    if arguments.memory is not None:
+        limits = replace(limits, memory_bytes=arguments.memory << 30)
+    return replace(
+        defaults,
+        python=_interpreter(arguments.python, cwd),
+        limits=limits,
+        jobs=arguments.jobs or defaults.jobs,
+    )
 
 
 def _interpreter(setting: str | None, cwd: str) -> str | None:

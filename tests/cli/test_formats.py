@@ -60,6 +60,7 @@ def outcome(tmp_path: Path) -> Outcome:
             replacing("Write good", path, text, "bad", "good"),
             Fix("Write it elsewhere", (Edit(path, where(text, "x").range, "x"),), Safety.SUGGESTED),
         )
+        slow = Problem("timed-out", "tracing took 50% too long", "Raise the limit.", where(text, "body", path))
         first = Finding(
             "pallas-error",
             where(text, "bad", path),
@@ -75,9 +76,7 @@ def outcome(tmp_path: Path) -> Outcome:
             path,
             findings=(first, second, third),
             launches=(reached(path, 1), LaunchStatus(launch(path, 9), (), "nothing calls it")),
-            problems=(
-                Problem("timed-out", "tracing took 50% too long", "Raise the limit.", where(text, "body", path)),
-            ),
+            problems=(slow,),
         )
 
     request = Request([path], cwd=str(tmp_path), skipped=2)

@@ -33,8 +33,10 @@ def summary(outcome: Outcome) -> list[Text]:
         found = [_plural(counts[each], _NAMES[each]) for each in Severity if counts[each]]
         style = STYLES[next(each for each in Severity if counts[each])]
         rows.append(Text.assemble((f"Found {_listed(found)}", style), f" in {checked}."))
+    elif outcome.problems and not any(status.captures for status in outcome.launches):
+        rows.append(Text.assemble(("Nothing could be checked", "bold"), f" in {checked}."))
     elif outcome.problems:
-        rows.append(Text.assemble(("Found nothing", "bold"), f" in what could be checked of {checked}."))
+        rows.append(Text.assemble(("Found nothing", "bold"), f" in what could be checked: {checked}."))
     elif not outcome.files:
         rows.append(Text("No file to check.", "bold"))
     elif not outcome.launches:
@@ -56,7 +58,7 @@ def _what_was_checked(outcome: Outcome) -> str:
     parts = _plural(len(outcome.files), "file")
     if outcome.launches:
         parts += f" with {_plural(len(outcome.launches), 'launch', 'launches')}"
-        if len(reached) != len(outcome.launches):
+        if 0 < len(reached) < len(outcome.launches):
             parts += f", {len(reached)} of them reached"
         if len(types) > len(reached):
             parts += f", for {len(types)} argument types"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -13,10 +14,15 @@ from pallas_lsp.cli.formats.summary import STYLES, UNCHECKED, summary
 from pallas_lsp.cli.formats.tables import launch_table
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import CIRCUMSTANCES, Outcome
-from pallas_lsp.model import Finding, Fix, Location, Problem, Related, Safety
+from pallas_lsp.engine.errors import FILE_KINDS, WORKER_KINDS
+from pallas_lsp.model import Finding, Fix, Location, Position, Problem, Related, Safety
 
 _SECONDARY = "bold blue"
 _FIX_LINES = 16
+_SENTENCE = re.compile(r"(?<=[\w)\]`'\"][.!?]) +(?=[A-Z`])")
+_EXCERPTS = 3
+"""The places of one problem that are shown with their source; of more, only the places."""
+_WHOLE_FILE = (WORKER_KINDS.keys() | FILE_KINDS.keys()) - {"syntax", "backend-missing"}
 _TABLE_WIDTH = 1000
 """Where there is no terminal, lines may be as long as they have to be."""
 
@@ -25,8 +31,8 @@ def render(outcome: Outcome, view: View) -> None:
     console = view.console()
     for finding in outcome.findings:
         _print(console, _FindingText(outcome, finding, view.width).rows())
-    for problem in outcome.problems:
-        _print(console, _problem(outcome, problem, view.width))
+    for group in _group(outcome.problems):
+        _print(console, _problems(outcome, group, view.width))
     if view.verbose and outcome.launches:
         view.console(plain_width=_TABLE_WIDTH).print(launch_table(outcome), soft_wrap=False)
         console.print()
@@ -52,6 +58,8 @@ class _FindingText:
     def rows(self) -> list[Text]:
         finding = self._finding
         first, *rest = finding.message.splitlines() or [""]
+        first, *more = _SENTENCE.split(first, maxsplit=1)
+        rest = more + rest
         rows = [
             Text.assemble(
                 (f"{finding.severity.value}[{finding.rule}]", self._style),
@@ -155,28 +163,33 @@ def point(outcome: Outcome, location: Location) -> str:
     return f"{printable(outcome.shown_path(location.path))}:{start.line + 1}:{start.character + 1}"
 
 
-def _problem(outcome: Outcome, problem: Problem, width: int) -> list[Text]:
+def _group(problems: Iterable[Problem]) -> list[list[Problem]]:
+    """Problems that differ in their place alone: an interpreter without jax is one for all files."""
+    groups: dict[tuple[str, str, str], list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.kind, problem.message, problem.remedy), []).append(problem)
+    return list(groups.values())
+
+
+def _problems(outcome: Outcome, group: list[Problem], width: int) -> list[Text]:
+    problem = group[0]
     first, *rest = problem.message.splitlines() or [""]
-    rows = [Text.assemble(("not checked", UNCHECKED), (f"[{problem.kind}]: ", UNCHECKED), (printable(first), "bold"))]
-    gutter = 1
-    if problem.location is not None:
-        location = problem.location
-        mark = Mark(location.range, "", UNCHECKED)
-        gutter = gutter_width([mark])
-        rows.append(Text.assemble((" " * gutter + "--> ", GUTTER_STYLE), _place(outcome, location)))
+    rows = [Text.assemble((f"not checked[{problem.kind}]", UNCHECKED), (f": {printable(first)}", "bold"))]
+    locations = [each.location for each in group if each.location is not None]
+    shows_source = len(locations) <= _EXCERPTS and problem.kind not in _WHOLE_FILE
+    marks = [Mark(location.range, "", UNCHECKED) for location in locations]
+    gutter = gutter_width(marks)
+    for location, mark in zip(locations, marks, strict=True):
         lines = outcome.sources.lines(location.path)
-        if lines is not None and location.range.end.character + location.range.end.line:
+        whole = problem.kind in _WHOLE_FILE or location.range.end == Position(0, 0)
+        place = printable(outcome.shown_path(location.path)) if whole else point(outcome, location)
+        rows.append(Text.assemble((" " * gutter + "--> ", GUTTER_STYLE), place))
+        if lines is not None and shows_source and not whole:
             rows += draw(lines, [mark], gutter, width)
-    for kind, lines_ in (("note", rest), ("help", problem.remedy.splitlines())):
+    for kind, text in (("note", rest), ("help", problem.remedy.splitlines())):
         rows += [
             Text.assemble((" " * gutter + " = ", GUTTER_STYLE), (f"{kind}: ", "bold"), printable(line))
-            for line in lines_
+            for line in text
             if line.strip()
         ]
     return rows
-
-
-def _place(outcome: Outcome, location: Location) -> str:
-    """The file alone where the whole file is meant."""
-    end = location.range.end
-    return point(outcome, location) if end.line + end.character else printable(outcome.shown_path(location.path))
