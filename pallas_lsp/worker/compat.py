@@ -164,6 +164,32 @@ def soften_tracers() -> None:
     Tracer.block_until_ready = lambda self: self
 
 
+@contextlib.contextmanager
+def soft_values(allowed: Callable[[], bool]) -> Iterator[None]:
+    """Tracers convert to zeros and to True where ``allowed()``: a driver goes on past a value that it looks at.
+
+    Shapes never come from this: ``int`` and ``float`` of a tracer stay errors.
+    """
+    import numpy  # type: ignore[import-not-found]
+    from jax._src.core import Tracer
+
+    before: dict[str, Any] = {name: Tracer.__dict__.get(name) for name in ("__array__", "__bool__")}
+
+    def array(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if allowed():
+            return numpy.zeros(self.aval.shape, self.aval.dtype)
+        return before["__array__"](self, *args, **kwargs)
+
+    def boolean(self: Any) -> Any:
+        return True if allowed() else before["__bool__"](self)
+
+    Tracer.__array__, Tracer.__bool__ = array, boolean
+    try:
+        yield
+    finally:
+        Tracer.__array__, Tracer.__bool__ = before["__array__"], before["__bool__"]
+
+
 _SHORT = {
     "float": "f",
     "bfloat": "bf",
@@ -283,3 +309,6 @@ def quiet_environment() -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        # Meshes of several devices can be built; nothing is computed on them.
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()

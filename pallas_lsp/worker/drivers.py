@@ -8,7 +8,7 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from . import compat, entries, faults, frames, module
+from . import compat, entries, faults, module, pytests
 from .module import CheckedModule
 from .session import LaunchFailed, Session
 
@@ -28,6 +28,7 @@ class Runner:
         self._checked = checked
         self._drivers = [driver for driver in drivers if driver["kind"] != "module"]
         self._module_id = next((driver["id"] for driver in drivers if driver["kind"] == "module"), "module")
+        self._has_module = any(driver["kind"] == "module" for driver in drivers)
         self._again: list[tuple[dict[str, Any], Callable[[], Any]]] = []
         self._reload = False
         self._programs: Programs = []
@@ -68,9 +69,12 @@ class Runner:
     # -- the parts of a run --------------------------------------------------------------------------------------------
 
     def _everything(self) -> tuple[()]:
-        if self._top_level():
-            for driver in self._drivers:
+        own = [driver for driver in self._drivers if driver["kind"] != "pytest"]
+        if (own or self._has_module) and self._top_level():
+            for driver in own:
                 self._drive(driver)
+        for group in pytests.by_file(self._drivers):
+            pytests.run(self._session, group, self._checked.roots, self._test_elsewhere)
         return ()
 
     def _top_level(self) -> bool:
@@ -80,6 +84,9 @@ class Runner:
         session = self._session
         session.driver = self._module_id
         session.stage("import")
+        error = self._attempt(lambda: module.register(self._checked))
+        if error is not None:
+            return self._no_module(error)
         mixed = any(part.abstract for part in self._checked.parts)
         for part in self._checked.parts:
             session.mode = "abstract" if part.abstract else "concrete"
@@ -91,39 +98,58 @@ class Runner:
                 if part.abstract and not self._reload:
                     self._reload = True
                     return False
-                for driver in ({"id": self._module_id}, *self._drivers):
-                    self._tell(driver["id"], error)
-                return False
+                return self._no_module(error)
         self._tell(self._module_id, None)
         return True
 
-    def _drive(self, driver: dict[str, Any]) -> None:
-        import jax
+    def _no_module(self, error: BaseException) -> bool:
+        module.unregister(self._checked)
+        own = [driver["id"] for driver in self._drivers if driver["kind"] != "pytest"]
+        for driver in (self._module_id, *own):
+            self._tell(driver, error)
+        return False
 
+    def _drive(self, driver: dict[str, Any]) -> None:
         session = self._session
         session.driver = driver["id"]
         session.stage("drive")
         for call, missing in entries.calls(self._checked, driver):
             if call is None:
-                session.tell_driver(_outcome(driver["id"], "abstract", missing))
-                continue
-            session.mode = "abstract"
-            failed: list[BaseException] = []
-
-            def staged(call: Callable[[], Any] = call, failed: list[BaseException] = failed) -> tuple[()]:
-                error = self._attempt(call)
-                if error is not None:
-                    failed.append(error)
-                return ()
-
-            self._programs.append((driver["id"], jax.make_jaxpr(staged)()))
-            if failed and not isinstance(failed[0], (SystemExit, LaunchFailed)):
+                session.tell_driver(entries.outcome(driver["id"], "abstract", missing))
+            elif isinstance(error := self._stage(driver, call), Exception):
                 self._again.append((driver, call))
-            self._tell(driver["id"], failed[0] if failed else None)
+                self._tell(driver["id"], error)
+            else:
+                self._tell(driver["id"], error)
+
+    def _stage(self, driver: dict[str, Any], call: Callable[[], Any]) -> BaseException | None:
+        """Evaluate a call inside a trace and keep the program; return the driver's own exception."""
+        import jax
+
+        self._session.mode = "abstract"
+        failed: list[BaseException] = []
+
+        def staged() -> tuple[()]:
+            error = self._attempt(call)
+            if error is not None:
+                failed.append(error)
+            return ()
+
+        self._programs.append((driver["id"], jax.make_jaxpr(staged)()))
+        return failed[0] if failed else None
+
+    def _test_elsewhere(self, driver: dict[str, Any], call: Callable[[], Any]) -> None:
+        """A test of another file, while its fixtures live: abstractly, and again with soft values if it needs some."""
+        error = self._stage(driver, call)
+        mode = "abstract"
+        if isinstance(error, Exception):
+            mode = "soft"
+            with compat.soft_values(lambda: self._session.inside == 0):
+                error = self._stage(driver, call)
+        self._session.tell_driver(entries.outcome(driver["id"], mode, "", error))
 
     def _tell(self, driver: str, error: BaseException | None) -> None:
-        session = self._session
-        session.tell_driver(_outcome(driver, session.mode, faults.summary(error) if error else "", error))
+        self._session.tell_driver(entries.outcome(driver, self._session.mode, "", error))
 
     def _keep(self) -> None:
         """Take over the programs of launches that were traced aside."""
@@ -160,22 +186,7 @@ def _executing(code: Any, checked: CheckedModule) -> Callable[[], None]:
 
 def tell_stopped(session: Session, driver: str, error: BaseException) -> None:
     """Say that a driver could not run because the file could not be loaded."""
-    session.tell_driver(_outcome(driver, "abstract", faults.summary(error), error))
-
-
-def _outcome(driver: str, mode: str, error: str, exception: BaseException | None = None) -> dict[str, Any]:
-    places = [
-        frame
-        for frame in frames.of_traceback(exception.__traceback__ if exception is not None else None)
-        if frame["origin"] == "workspace"
-    ]
-    return {
-        "driver": driver,
-        "finished": not error,
-        "error": error,
-        "frame": places[-1] if places else None,
-        "mode": mode,
-    }
+    session.tell_driver(entries.outcome(driver, "abstract", "", error))
 
 
 def _soften() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 import unittest
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import faults, frames
 from .module import CheckedModule
 
 MOST_VARIANTS = 2
@@ -24,7 +26,7 @@ def calls(checked: CheckedModule, driver: dict[str, Any]) -> Calls:
             code, namespace = checked.main, vars(checked.module)
             yield lambda: _run_main(code, checked, namespace), ""
     elif driver["kind"] == "test":
-        yield from _test(checked, driver["name"])
+        yield from test_calls(checked.module, driver["name"])
     else:
         yield None, f"drivers of kind {driver['kind']!r} are not known to this worker"
 
@@ -40,13 +42,31 @@ def _run_main(code: Any, checked: CheckedModule, namespace: dict[str, Any]) -> N
             sys.modules["__main__"] = previous
 
 
-def _test(checked: CheckedModule, name: str) -> Calls:
+def outcome(driver: str, mode: str, error: str, exception: BaseException | None = None) -> dict[str, Any]:
+    """The protocol's ``DriverOutcome``; ``error`` empty and no exception: the driver finished."""
+    places = [
+        frame
+        for frame in frames.of_traceback(exception.__traceback__ if exception is not None else None)
+        if frame["origin"] == "workspace"
+    ]
+    text = error or (faults.summary(exception) if exception is not None else "")
+    return {
+        "driver": driver,
+        "finished": not text,
+        "error": text,
+        "frame": places[-1] if places else None,
+        "mode": mode,
+    }
+
+
+def test_calls(tested: types.ModuleType, name: str) -> Calls:
+    """The calls of a test function (``name``) or method (``Class.name``) of a module."""
     owner, _, method = name.rpartition(".")
-    scope: Any = vars(checked.module).get(owner) if owner else None
+    scope: Any = vars(tested).get(owner) if owner else None
     if owner and scope is None:
         yield None, f"the file has no class {owner}"
         return
-    available = dir(scope) if owner else list(vars(checked.module))
+    available = dir(scope) if owner else list(vars(tested))
     # absl's parameterized adds a suffix to a method's name for each parameter set.
     names = [method] if method in available else sorted(n for n in available if n.startswith(method))[:MOST_VARIANTS]
     if not names:
@@ -55,7 +75,7 @@ def _test(checked: CheckedModule, name: str) -> Calls:
         if owner:
             yield from _method(scope, found)
         else:
-            yield from _function(getattr(checked.module, found))
+            yield from _function(getattr(tested, found))
 
 
 def _method(owner: Any, name: str) -> Calls:

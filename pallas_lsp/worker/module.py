@@ -62,7 +62,7 @@ def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]
         group.append(node)
     if group:
         parts.append(Part(_compile(group, path, flags), abstract))
-    return CheckedModule(path, text, roots, _new_module(path, roots), parts, main, failures)
+    return CheckedModule(path, text, roots, _new_module(path), parts, main, failures)
 
 
 def ignore_in_asserts(errors: tuple[type[BaseException], ...]) -> None:
@@ -143,21 +143,36 @@ def module_name(path: str) -> tuple[str, str]:
     return ".".join(names), folder
 
 
-def _new_module(path: str, roots: list[str]) -> types.ModuleType:
-    name, folder = module_name(path)
+def extend_path(path: str, roots: list[str]) -> None:
+    """Make a file and the workspace around it importable, before what is installed."""
+    _, folder = module_name(path)
     own = os.path.dirname(os.path.abspath(path))
     wanted = [folder, own, *roots, *(os.path.join(root, "src") for root in roots)]
     for entry in reversed([entry for entry in dict.fromkeys(wanted) if os.path.isdir(entry)]):
         if entry not in sys.path:
             sys.path.insert(0, entry)
-    if "." in name:
-        importlib.import_module(name.rpartition(".")[0])
+
+
+def _new_module(path: str) -> types.ModuleType:
+    name, _ = module_name(path)
     module = types.ModuleType(name)
     module.__file__ = path
     module.__package__ = name if path.endswith("__init__.py") else name.rpartition(".")[0]
     module.__spec__ = importlib.util.spec_from_file_location(name, path)
-    sys.modules[name] = module
-    if "." in name:
-        parent, _, tail = name.rpartition(".")
-        setattr(sys.modules[parent], tail, module)
     return module
+
+
+def register(checked: CheckedModule) -> None:
+    """Let imports of the checked file find the module that is about to be executed."""
+    extend_path(checked.path, checked.roots)
+    name = checked.module.__name__
+    parent, _, tail = name.rpartition(".")
+    if parent:
+        importlib.import_module(parent)
+        setattr(sys.modules[parent], tail, checked.module)
+    sys.modules[name] = checked.module
+
+
+def unregister(checked: CheckedModule) -> None:
+    """Its execution failed: an import must try again, and fail with the reason."""
+    sys.modules.pop(checked.module.__name__, None)

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from . import births, capture, compat, drivers, frames, know_operands, lower, module, overlay
+from . import births, capture, compat, devices, drivers, frames, know_operands, lower, module, overlay
 from .session import Emit, Session
 
 
@@ -27,6 +27,7 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     overlay.Overlay(documents).install()
     compat.preimport()
     session = Session(emit, params)
+    devices.pretend(*_ambient(documents[path], params))
     births.install()
     know_operands.install()
     capture.install(session)
