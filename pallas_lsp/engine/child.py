@@ -70,7 +70,7 @@ class Child(asyncio.SubprocessProtocol):
         for line in whole:
             self._on_line(line)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
         if fd == 1 and self._exited:
             self._finish()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ from pallas_lsp.source.drivers import driver_range
 
 OnReport = Callable[[Report], Any]
 
+_ENDING = WorkerUnavailable("interpreter-broken", "the checker is ending", "Start it again.")
 _BACKEND_REMEDIES = {
     Backend.MOSAIC_GPU: "Install what it needs there (jax 0.10.2 needs absl-py and does not say so).",
 }
@@ -49,7 +51,9 @@ class Engine:
         self._pool = Pool(self.settings, self._log)
         self._runner = Runner(self.settings, self._pool, self._log)
         self._jobs = asyncio.Semaphore(max(1, self.settings.jobs))
-        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pallas-lsp-read")
+        # One thread: what keeps the parser's warnings quiet is not safe in several at once.
+        self._closed = False
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pallas-lsp-read")
 
     async def check(
         self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
@@ -61,7 +65,7 @@ class Engine:
         is executed.
         """
         async with self._jobs:
-            check = _Check(self, snapshot, path, on_report)
+            check = _Check(self, snapshot, os.path.abspath(path), on_report)  # noqa: PTH100 - links stay as they are
             report = await check.run(execute=run)
         if on_report is not None:
             on_report(report)
@@ -83,6 +87,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """End all workers and what they started."""
+        self._closed = True
         await self._pool.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -102,6 +107,8 @@ class _Check:
 
     async def run(self, *, execute: bool) -> Report:
         loop = asyncio.get_running_loop()
+        if self.engine._closed:
+            return self._report(Stage.READ, problems=(_ENDING.problem(),))
         try:
             reading = await loop.run_in_executor(self.engine._threads, read, self.snapshot, self.path)
         except CannotRead as error:

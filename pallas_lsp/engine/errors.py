@@ -45,10 +45,14 @@ class WorkerUnavailable(Exception):  # noqa: N818 - the name says what the state
 
 
 class RunFailed(Exception):  # noqa: N818
-    """A run did not come to its end.  ``kind`` is one of RUN_KINDS, or ``cancelled``."""
+    """A run did not come to its end.  ``kind`` is one of RUN_KINDS, or ``cancelled``.
 
-    def __init__(self, kind: str, message: str, stage: str = "", detail: str = "") -> None:
+    ``worker``: the worker process itself ended, which for one that forks is not the run's doing.
+    """
+
+    def __init__(self, kind: str, message: str, stage: str = "", detail: str = "", *, worker: bool = False) -> None:
         super().__init__(message)
+        self.worker = worker
         self.kind = kind
         self.message = message
         self.stage = stage

@@ -36,6 +36,7 @@ class Pool:
         self._log = log
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
         self._closing = False
+        self._used: set[Worker] = set()
         self._ends: set[asyncio.Task[None]] = set()
 
     async def info(self, python: str) -> WorkerInfo:
@@ -57,11 +58,14 @@ class Pool:
                 if not worker.forks:
                     slot.ready = None
                     self._refill(python, slot)
+                    self._used.add(worker)
             try:
                 yield worker
             finally:
                 if not worker.forks:
-                    await self._end(worker)
+                    self._used.discard(worker)
+                    # Not awaited: a cancelled check must not wait for it, nor leave it.
+                    self._spawn(self._end(worker))
         finally:
             slot.users -= 1
             self._evict()
@@ -148,7 +152,8 @@ class Pool:
                 slot.refill.cancel()
         if self._ends:
             await asyncio.wait(set(self._ends), timeout=10)
-        await asyncio.gather(*(self._end(slot.ready) for slot in self._slots.values() if slot.ready is not None))
+        kept = {slot.ready for slot in self._slots.values() if slot.ready is not None}
+        await asyncio.gather(*(self._end(worker) for worker in kept | self._used))
         self._slots.clear()
 
 

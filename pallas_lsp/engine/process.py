@@ -195,10 +195,10 @@ class Worker:
         if code is not None and code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
             if name == "SIGXCPU":
-                return RunFailed("timed-out", _TOO_LONG)
+                return RunFailed("timed-out", _TOO_LONG, worker=True)
             kind = "out-of-memory" if name == "SIGKILL" else "crashed"
-            return RunFailed(kind, f"ended by {name}", detail=name)
-        return RunFailed("exited", f"ended itself with status {code}", detail=str(code))
+            return RunFailed(kind, f"ended by {name}", detail=name, worker=True)
+        return RunFailed("exited", f"ended itself with status {code}", detail=str(code), worker=True)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from pallas_lsp.engine.settings import Settings
 from pallas_lsp.model import Driver, Snapshot
 
 _MOST_RUNS = 6
+_DEADLY = {"timed-out", "out-of-memory", "crashed", "exited"}
 _REMEMBERED = 64
 
 OnTraced = Callable[[Outcome], None]
@@ -46,7 +47,7 @@ class Runner:
             self._deadly.move_to_end(key)
             return self._deadly[key]
         outcome = await self._run_all(python, snapshot, path, drivers, on_traced)
-        if outcome.failures and all(f.error.kind != "internal-error" for f in outcome.failures):
+        if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome
             while len(self._deadly) > _REMEMBERED:
                 self._deadly.popitem(last=False)
@@ -68,7 +69,7 @@ class Runner:
             if failure is None:
                 return outcome
             failures.append(failure)
-            again = len(failures) < _MOST_RUNS and failure.error.kind != "internal-error"
+            again = len(failures) < _MOST_RUNS and failure.error.kind in _DEADLY
             if failure.capture is not None and failure.capture.id not in skipped:
                 # All drivers were run: run them again, without lowering this one.
                 skipped.append(failure.capture.id)
@@ -103,9 +104,18 @@ class Runner:
                 told = True
                 on_traced(outcome)
 
+        params = self._params(snapshot, path, drivers, skipped)
         try:
-            async with self._pool.worker(python) as worker:
-                await worker.run(self._params(snapshot, path, drivers, skipped), on_event, self._settings.limits)
+            for last in (False, True):
+                async with self._pool.worker(python) as worker:
+                    try:
+                        await worker.run(params, on_event, self._settings.limits)
+                        break
+                    except RunFailed as error:
+                        # A zygote that dies takes runs with it that did no harm.
+                        if last or not (worker.forks and error.worker):
+                            raise
+                        self._log(f"the worker {error.message}; it is started again")
         except RunFailed as error:
             if error.detail:
                 self._log(f"{path}: {error.message}\n{error.detail}")

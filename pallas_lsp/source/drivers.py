@@ -54,7 +54,7 @@ def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
         drivers.append(Driver(MODULE, "module", path, lines=tuple(sorted(lines))))
     if any(toplevel.is_main_block(statement) for statement in syntax.tree.body):
         drivers.append(Driver(MAIN, "main", path))
-    for name, nodes in _tests(syntax):
+    for name, nodes in test_nodes(syntax):
         parts = {part for node in nodes for part in ast.walk(node)}
         reads = set().union(*(free_names(node) for node in nodes))
         if isinstance(nodes[0], ast.FunctionDef | ast.AsyncFunctionDef):
@@ -62,6 +62,15 @@ def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
         if not launches.isdisjoint(parts) or not names.reaching.isdisjoint(reads):
             drivers.append(Driver(f"test:{name}", "test", path, name))
     return tuple(drivers)
+
+
+def entry_names(snapshot: Snapshot, path: str) -> frozenset[str]:
+    """The names of a file's top level through which its launches are reached; raises what ``find_drivers`` does."""
+    text = read_text(snapshot, path)
+    syntax = parse(text)
+    launches = set(launch_nodes(text))
+    outside = _launching_imports(snapshot, path, syntax, imported_files(snapshot, path, text))
+    return frozenset(_names(syntax, launches, outside).reaching - outside)
 
 
 def driver_range(text: str, driver: Driver) -> Range | None:
@@ -74,7 +83,7 @@ def driver_range(text: str, driver: Driver) -> Range | None:
     if driver.kind == "main":
         node = next((s for s in syntax.tree.body if toplevel.is_main_block(s)), None)
     elif driver.kind == "test":
-        node = next((nodes[0] for name, nodes in _tests(syntax) if name == driver.name), None)
+        node = next((nodes[0] for name, nodes in test_nodes(syntax) if name == driver.name), None)
     if not isinstance(node, ast.stmt):
         return None
     return syntax.lines.line_range(node.lineno - 1)
@@ -177,7 +186,7 @@ def _at_top(syntax: Syntax, node: ast.AST) -> bool:
 # -- tests ------------------------------------------------------------------------------------------------------------
 
 
-def _tests(syntax: Syntax) -> Iterator[tuple[str, list[ast.AST]]]:
+def test_nodes(syntax: Syntax) -> Iterator[tuple[str, list[ast.AST]]]:
     """Test functions and methods (``Class.name``), each with the nodes whose code it may run."""
     classes = {node.name: node for node in _top_definitions(syntax.tree.body) if isinstance(node, ast.ClassDef)}
     for node in _top_definitions(syntax.tree.body):

@@ -31,10 +31,10 @@ def main():  # type: ignore[no-untyped-def]  # noqa: ANN201
         line = '{"jsonrpc":"2.0","id":null,"error":{"code":5,"message":"Python %s","data":{"python":"%s"}}}\n'
         os.write(1, (line % (version, version)).encode())
         sys.exit(3)
-    load_package()
+    load_package()  # type: ignore[no-untyped-call]
     incoming, outgoing = importlib.import_module(PACKAGE + ".stream").take_over()
     importlib.import_module(PACKAGE + ".service").serve(incoming, outgoing)
 
 
 if __name__ == "__main__":
-    main()
+    main()  # type: ignore[no-untyped-call]

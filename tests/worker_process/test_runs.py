@@ -119,7 +119,9 @@ async def test_a_stage_restarts_the_clock(server_python):
 async def test_a_run_has_a_limit_as_a_whole(server_python):
     limits = Limits(total_seconds=1.2)
     async with started(server_python) as worker:
-        error = await failure(worker, "import time\nwhile True:\n  emit('stage', {'stage': 'drive'})\n  time.sleep(.05)", limits)
+        error = await failure(
+            worker, "import time\nwhile True:\n  emit('stage', {'stage': 'drive'})\n  time.sleep(.05)", limits
+        )
         assert error.kind == "timed-out"
 
 
@@ -238,7 +240,8 @@ async def test_user_code_that_closes_or_writes_to_every_descriptor(server_python
     async with started(server_python) as worker:
         error = await failure(worker, "import os; os.closerange(3, 256); emit('capture', {})")
         assert error.kind in ("exited", "crashed")
-        code = "import os\nfor n in range(3, 40):\n  try: os.write(n, b'garbage\\n')\n  except OSError: pass\nemit('capture', {})"
+        write = "  try: os.write(n, b'garbage\\n')\n  except OSError: pass\n"
+        code = f"import os\nfor n in range(3, 40):\n{write}emit('capture', {{}})"
         await worker.run(code)
         assert [method for method, _ in worker.events] == ["capture"]
 
@@ -258,7 +261,8 @@ async def test_an_import_that_started_a_backend_forbids_forking(server_python):
 
 
 async def test_the_environment_of_a_run(server_python, fork):
-    code = "import os, sys\nemit('capture', {'env': dict(os.environ), 'path': sys.path, 'bytecode': sys.dont_write_bytecode})"
+    told = "{'env': dict(os.environ), 'path': sys.path, 'bytecode': sys.dont_write_bytecode}"
+    code = f"import os, sys\nemit('capture', {told})"
     async with started(server_python, fork=fork, JAX_PLATFORMS="cuda", MINE="1") as worker:
         await worker.run(code)
         told = worker.events[0][1]

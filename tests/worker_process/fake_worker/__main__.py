@@ -1,6 +1,7 @@
 """The real worker program with another ``run`` and ``compat``: no jax, and what a run does is the document's text.
 
-The text is executed with ``emit`` and ``params`` as names.  ``FAKE_INFO`` in the environment changes the handshake's
+The text is executed with ``emit`` and ``params`` as names; of a text with lines that start with ``#: ``, only these.
+``FAKE_INFO`` in the environment changes the handshake's
 answer, ``FAKE_PREIMPORT`` is executed in place of the imports.
 """
 
@@ -8,6 +9,7 @@ import importlib.util
 import json
 import os
 import sys
+import tokenize
 import types
 from pathlib import Path
 
@@ -19,7 +21,13 @@ program.load_package()
 
 
 def execute(params, emit):
-    exec(params["documents"][params["path"]], {"__name__": "checked", "emit": emit, "params": params})
+    path = params["path"]
+    text = params["documents"].get(path)
+    if text is None:
+        with tokenize.open(path) as file:
+            text = file.read()
+    marked = [line[3:] for line in text.splitlines() if line.startswith("#: ")]
+    exec("\n".join(marked) if marked else text, {"__name__": "checked", "emit": emit, "params": params})
 
 
 def preimport():
