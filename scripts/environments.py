@@ -127,7 +127,8 @@ def call(command: Sequence[str | Path], failure: str, **environment: str) -> Non
     try:
         subprocess.run([str(part) for part in command], check=True, cwd=PROJECT, env={**os.environ, **environment})
     except (OSError, subprocess.CalledProcessError) as error:
-        raise SetupError(f"{failure} ({error})") from None
+        why = f"exit status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else error
+        raise SetupError(f"{failure} ({command[0]}: {why})") from None
 
 
 def make_environment(path: Path, python: str) -> bool:

@@ -4,8 +4,6 @@ Needs Python 3.11 or later and a connection to a package index the first time.  
 ``.venvs/dev``; each tested jax gets ``.venvs/jax-VERSION`` with a Python of this machine that it installs on.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -4,8 +4,6 @@ Needs Python 3.11 or later and a connection to a package index; no GPU.  The exi
 were found faulty and the correct ones clean.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
