@@ -25,6 +25,7 @@ from pallas_lsp.server.documents import Documents
 from pallas_lsp.server.engines import EngineFactory, Engines, make_engine
 from pallas_lsp.server.hardening import HardenedProtocol
 from pallas_lsp.server.hover import Hovers
+from pallas_lsp.server.lifetime import watch_client
 from pallas_lsp.server.progress import ProgressBars
 from pallas_lsp.server.results import Results
 from pallas_lsp.server.scheduler import Scheduler
@@ -96,6 +97,8 @@ class PallasServer(LanguageServer):
         options = params.initialization_options
         trusted = options.get("trusted") if isinstance(options, dict) else None
         self.consent.said = trusted if isinstance(trusted, bool) else None
+        if params.process_id is not None:
+            self.spawn(watch_client(params.process_id, lambda reason: self.stop(1, reason)))
         self.configuration.pulls = self.client.configuration
         self.configuration.initialize(options)
 

@@ -24,6 +24,7 @@ from pygls.exceptions import (
     JsonRpcInvalidRequest,
     JsonRpcMethodNotFound,
     JsonRpcParseError,
+    JsonRpcRequestCancelled,
     JsonRpcServerNotInitialized,
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
@@ -96,7 +97,10 @@ class HardenedProtocol(LanguageServerProtocol):
         elif not self._initialized:
             raise JsonRpcServerNotInitialized("The first request must be 'initialize'")
         self._get_handler(method)  # raises where the method is unknown
-        message = self._structure(data, self.get_message_type(method) or JsonRPCRequestMessage)
+        kind = self.get_message_type(method) or JsonRPCRequestMessage
+        if "id" not in kind.__annotations__:
+            raise JsonRpcInvalidRequest(f"{method} is a notification, not a request")
+        message = self._structure(data, kind)
         if method == types.INITIALIZE:
             self._initialized = True
         self.handle_message(message)
@@ -185,14 +189,30 @@ class HardenedProtocol(LanguageServerProtocol):
 
     def _refuse(self, message_id: MessageId | None, error: JsonRpcException) -> None:
         logger.warning("Refused a message: %s", error)
-        self._send_data(types.ResponseErrorMessage(id=message_id, error=error.to_response_error()))
+        self._send_response(message_id, error=error.to_response_error())
 
-    def _send_response(self, msg_id: MessageId, result: Any = None, error: types.ResponseError | None = None) -> None:
-        # pygls would look the response's type up in the table of our own requests.
-        if error is not None:
-            self._send_data(types.ResponseErrorMessage(id=msg_id, error=error))
+    def _send_response(
+        self, msg_id: MessageId | None, result: Any = None, error: types.ResponseError | None = None
+    ) -> None:
+        # pygls would look the response's type up in the table of our own requests, and leave out an id that is null.
+        outcome = {"result": result} if error is None else {"error": error}
+        self._send_data({"jsonrpc": "2.0", "id": msg_id, **outcome})
+
+    def _send_handler_result(self, future: Any, *, msg_id: MessageId) -> None:
+        self._request_futures.pop(msg_id, None)
+        if future.cancelled():
+            self._send_response(msg_id, error=JsonRpcRequestCancelled("The request was cancelled").to_response_error())
+            return
+        error = future.exception()
+        if error is None:
+            self._send_response(msg_id, future.result())
+        elif isinstance(error, JsonRpcException):
+            logger.info("Refused a request: %s", error)
+            self._send_response(msg_id, error=error.to_response_error())
         else:
-            self._send_data({"jsonrpc": "2.0", "id": msg_id, "result": result})
+            logger.error("A request failed. The server goes on; please report this.", exc_info=error)
+            internal = JsonRpcInternalError(f"{type(error).__name__}: {error}")
+            self._send_response(msg_id, error=internal.to_response_error())
 
     def _send_data(self, data: Any) -> None:
         if self.writer is None:
@@ -204,9 +224,8 @@ class HardenedProtocol(LanguageServerProtocol):
             message_id = data.get("id") if isinstance(data, dict) else None
             if message_id is None:
                 return
-            failure = JsonRpcInternalError(f"The answer could not be written as JSON: {error}")
-            answer = types.ResponseErrorMessage(id=message_id, error=failure.to_response_error())
-            body = json.dumps(answer, default=self._serialize_message)
+            failure = {"code": JsonRpcInternalError.CODE, "message": f"The answer could not be written: {error}"}
+            body = json.dumps({"jsonrpc": "2.0", "id": message_id, "error": failure})
         self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode("ascii"))
 
     # -- pygls' own handlers ------------------------------------------------------------------------------------------

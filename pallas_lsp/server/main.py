@@ -11,7 +11,7 @@ from contextlib import suppress
 from pallas_lsp.server import logs
 from pallas_lsp.server.app import PallasServer
 from pallas_lsp.server.features import register
-from pallas_lsp.server.lifetime import exit_process, on_signals, watch_client
+from pallas_lsp.server.lifetime import exit_process, on_signals
 from pallas_lsp.server.transport import MAX_BACKLOG, Outbox, read_in_thread, read_messages, take_stdio, write_all
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,10 @@ def serve(
     """
     console = logs.start(log_file, log_level)
     make = functools.partial(_make, make_server, console, log_level, python)
-    code = asyncio.run(_serve_tcp(make, *tcp) if tcp else _serve_stdio(make))
-    exit_process(code)
+    # asyncio.run would wait for every thread of the loop's executor before it returns, stuck ones too.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    exit_process(loop.run_until_complete(_serve_tcp(make, *tcp) if tcp else _serve_stdio(make)))
 
 
 def _make(
@@ -109,10 +111,9 @@ async def run_session(server: PallasServer, reader: asyncio.StreamReader, outbox
     server.exit_code = loop.create_future()
     server.protocol.set_writer(outbox)
     on_signals(loop, lambda name: server.stop(1, f"signal {name}"))
-    tasks = [asyncio.ensure_future(_read(server, reader)), asyncio.ensure_future(_watch(server))]
+    reading = asyncio.ensure_future(_read(server, reader))
     code = await server.exit_code
-    for task in tasks:
-        task.cancel()
+    reading.cancel()
     with suppress(Exception):
         async with asyncio.timeout(_CLOSE_SECONDS):
             await server.close()
@@ -124,9 +125,3 @@ async def _read(server: PallasServer, reader: asyncio.StreamReader) -> None:
         server.protocol.receive(body)
         await asyncio.sleep(0)  # let what this message started run before the next is read
     server.stop(0 if server.protocol.is_shut_down else 1, "the client closed the connection")
-
-
-async def _watch(server: PallasServer) -> None:
-    while server.process_id is None:
-        await asyncio.sleep(1.0)
-    await watch_client(server.process_id, lambda reason: server.stop(1, reason))

@@ -158,7 +158,7 @@ class Lines:
 
 
 def utf16_length(text: str) -> int:
-    return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def split_lines(text: str) -> list[str]:

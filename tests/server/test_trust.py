@@ -135,7 +135,7 @@ def test_the_command_trusts_the_folder(tmp_path):
     in_session(tmp_path, test, engine=FakeEngine(with_kernel))
 
 
-# -- the store -----------------------------------------------------------------------------------------------------------
+# -- the store ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_innermost_answer_wins_and_links_are_followed(tmp_path):
@@ -154,9 +154,10 @@ def test_the_innermost_answer_wins_and_links_are_followed(tmp_path):
     assert store.decision(str(inner)) is True
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"folders": 3}', '{"folders": {"/": "yes"}}', "\udcff", "[" * 99999]
-)
+BROKEN = ["", "{", "[]", '{"folders": 3}', '{"folders": {"/": "yes"}}', "\udcff", "[" * 99999]
+
+
+@pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_file_trusts_nothing_and_can_be_written_again(tmp_path, content, caplog):
     path = tmp_path / "trust.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
