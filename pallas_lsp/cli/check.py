@@ -34,6 +34,7 @@ exit codes:
   1    errors or warnings found; with --fix, left after fixing
   2    the command line was wrong: nothing was checked
   3    nothing found, but something could not be checked; it is named with the reason
+  70   a fault of Pallas LSP itself
   130  interrupted
 """
 

@@ -6,11 +6,12 @@ import argparse
 import contextlib
 import importlib
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
 from pallas_lsp import __version__
-from pallas_lsp.cli.outcome import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from pallas_lsp.cli.outcome import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from pallas_lsp.cli.streams import ensure_standard_streams, silence
 
 COMMANDS = {
@@ -69,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("pallas-lsp: interrupted", file=sys.stderr)
     except BrokenPipeError:  # whoever read our output has had enough
         code = EXIT_OK
+    except Exception:  # must not look like findings, which are 1
+        code = EXIT_INTERNAL
+        traceback.print_exc()
+        print("pallas-lsp: this is a fault of Pallas LSP; please report it with the lines above.", file=sys.stderr)
     except SystemExit as leaving:  # argparse: --help, --version, usage
         code = leaving.code if isinstance(leaving.code, int) else EXIT_OK
     return _flushed(code)

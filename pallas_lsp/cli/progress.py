@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from pallas_lsp.cli.excerpt import printable
 from pallas_lsp.cli.outcome import shown_path
 from pallas_lsp.cli.streams import is_terminal
 from pallas_lsp.model import Fix
 
-_LONGEST = 60
+_OTHER_COLUMNS = 46
+"""The width of the spinner, the bar, the count and the clock."""
 
 
 class Bar:
@@ -25,8 +28,8 @@ class Bar:
             SpinnerColumn(),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.description}"),
             TimeElapsedColumn(),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
             console=Console(file=sys.stderr, no_color=not color, markup=False, emoji=False),
             transient=True,
             disable=not is_terminal(sys.stderr),
@@ -51,5 +54,6 @@ class Bar:
 
     def _describe(self, text: str) -> None:
         text = printable(text)
-        shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        longest = max(self._progress.console.width - _OTHER_COLUMNS, 10)
+        shown = text if cell_len(text) <= longest else set_cell_size(text, longest - 1) + "…"
         self._progress.update(self._task, description=shown.replace("[", r"\["))

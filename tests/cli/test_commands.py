@@ -148,6 +148,17 @@ def test_colour(
     assert ("\x1b[" in capsys.readouterr().out) is colored
 
 
+def test_a_fault_of_our_own_does_not_look_like_findings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(check, "select", broken)
+    assert main(["check", "k.py"]) == 70
+    assert "please report it" in capsys.readouterr().err
+
+
 def test_without_a_log_folder_the_check_goes_on(
     folder: Path,
     with_engine: Callable[[FakeEngine], None],

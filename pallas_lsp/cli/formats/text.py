@@ -11,7 +11,7 @@ from rich.text import Text
 from pallas_lsp.cli.diffs import changed_lines, edited
 from pallas_lsp.cli.excerpt import GUTTER_STYLE, Mark, draw, gutter_width, printable
 from pallas_lsp.cli.formats.summary import STYLES, UNCHECKED, summary
-from pallas_lsp.cli.formats.tables import launch_table
+from pallas_lsp.cli.formats.tables import print_launches
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import CIRCUMSTANCES, Outcome
 from pallas_lsp.engine.errors import FILE_KINDS, WORKER_KINDS
@@ -34,7 +34,7 @@ def render(outcome: Outcome, view: View) -> None:
     for group in _group(outcome.problems):
         _print(console, _problems(outcome, group, view.width))
     if view.verbose and outcome.launches:
-        view.console(plain_width=_TABLE_WIDTH).print(launch_table(outcome), soft_wrap=False)
+        print_launches(outcome, view.console(plain_width=_TABLE_WIDTH))
         console.print()
     _print(console, summary(outcome), end=False)
 
