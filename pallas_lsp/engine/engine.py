@@ -71,11 +71,13 @@ class Engine:
             on_report(report)
         return report
 
-    async def verify(self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix:
-        """Try a fix: the edited text is checked; see ``verify``."""
+    async def verify(
+        self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix, before: Report | None = None
+    ) -> Fix:
+        """Try a fix: the edited text is checked; see ``verify``.  ``before``: the report that ``finding`` is from."""
         from pallas_lsp.engine.verify import verify
 
-        return await verify(self, snapshot, path, finding, fix)
+        return await verify(self, snapshot, path, finding, fix, before)
 
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
         """What the interpreter for a file has; raises WorkerUnavailable."""

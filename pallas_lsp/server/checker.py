@@ -92,8 +92,8 @@ class Checker:
         parsed = all(problem.kind != "syntax" for problem in report.problems)
         findings = tuple(filter(None, (_as_set(finding, settings) for finding in report.findings)))
         launches = report.launches if trusted else tuple(replace(each, reason=_UNTRUSTED) for each in report.launches)
-        report = replace(report, findings=findings, launches=launches)
-        changed = self._results.replace(report, snapshot, parsed=parsed)
+        shown = replace(report, findings=findings, launches=launches)
+        changed = self._results.replace(report, shown, snapshot, parsed=parsed)
         result = self._results.get(report.path)
         if result is None:
             return

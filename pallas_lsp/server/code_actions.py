@@ -266,14 +266,15 @@ class CodeActions:
 
     async def _fix_all_edit(self, document: OpenDocument) -> types.WorkspaceEdit | None:
         result = self._results.get(document.path)
-        if result is None or result.snapshot is None or not result.final:
+        if result is None or result.snapshot is None or result.report is None or not result.final or not result.parsed:
             return None
-        snapshot = result.snapshot
-        findings = [known.finding for known in result.found if known.fresh]
+        snapshot, settings = result.snapshot, self._configuration.of(document.path)
         edits: list[Edit] = []
         try:
             async with asyncio.timeout(_FIX_ALL_SECONDS):
-                edits = await fix_all(self._engine(result), snapshot, document.path, findings)
+                edits = await fix_all(
+                    self._engine(result), snapshot, result.report, lambda each: settings.severity(each.rule) != "off"
+                )
         except TimeoutError:
             self._show(
                 types.ShowMessageParams(

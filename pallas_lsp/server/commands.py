@@ -113,7 +113,7 @@ async def debug_information(server: PallasServer, _: Sequence[Any]) -> str:
 async def _worker(server: PallasServer, document: OpenDocument) -> Any:
     engine = server.engines.get(server.configuration.of(document.path))
     try:
-        info = await engine.worker_info(document.path)
+        info = await engine.worker_info(document.path, server.documents.roots)
     except WorkerUnavailable as error:
         return {"unavailable": error.message, "remedy": error.remedy}
     return {"executable": info.executable, "python": info.python, "jax": info.jax, "missing": dict(info.missing)}

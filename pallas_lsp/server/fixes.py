@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from pallas_lsp.model import Document, Edit, Finding, Fix, Safety, Snapshot
+from pallas_lsp.model import Document, Edit, Finding, Fix, Report, Safety, Snapshot
 from pallas_lsp.server.documents import lines_on_disk
 from pallas_lsp.server.engines import EngineLike
 from pallas_lsp.server.results import Known, Result
@@ -41,7 +41,8 @@ class Verifier:
         task = self._task(result, known, index)
         if task is None or task.cancelled():
             assert result.snapshot is not None
-            work = _verify(engine, result.snapshot, result.owner, known.finding, known.finding.fixes[index])
+            fix = known.finding.fixes[index]
+            work = _verify(engine, result.snapshot, result.owner, known.finding, fix, result.report)
             task = asyncio.ensure_future(work)
             self._tasks[(result.owner, known.id, index)] = (result.snapshot, task)
         return task
@@ -57,23 +58,31 @@ class Verifier:
             task.cancel()
 
 
-async def _verify(engine: EngineLike, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix:
+async def _verify(
+    engine: EngineLike, snapshot: Snapshot, path: str, finding: Finding, fix: Fix, before: Report | None
+) -> Fix:
     if fix.verified is not None:
         return fix
     try:
-        return await engine.verify(snapshot, path, finding, fix)
+        return await engine.verify(snapshot, path, finding, fix, before)
     except Exception as error:
         logger.exception("A fix could not be tried. Please report this.")
         return replace(fix, verified=False, reason=f"it could not be tried: {error}")
 
 
-async def fix_all(engine: EngineLike, snapshot: Snapshot, path: str, findings: Sequence[Finding]) -> list[Edit]:
-    """The edits that apply one safe, verified fix after the other, each to the text that it was verified on."""
+async def fix_all(
+    engine: EngineLike, snapshot: Snapshot, report: Report, wanted: Callable[[Finding], bool]
+) -> list[Edit]:
+    """The edits that apply one safe, verified fix after the other, each to the text that it was verified on.
+
+    ``wanted``: whether a finding is to be fixed.
+    """
+    path = report.path
     texts: dict[str, str] = {}
     original: dict[str, str] = {}
     seen: set[frozenset[tuple[str, str]]] = set()
     for _ in range(_MOST_FIXES):
-        fix = await _next(engine, snapshot, path, findings)
+        fix = await _next(engine, snapshot, report, wanted)
         if fix is None:
             break
         changed = dict(texts)
@@ -92,15 +101,17 @@ async def fix_all(engine: EngineLike, snapshot: Snapshot, path: str, findings: S
         texts = changed
         documents = {**snapshot.documents, **{file: Document(file, text) for file, text in texts.items()}}
         snapshot = Snapshot(documents, snapshot.roots)
-        findings = (await engine.check(snapshot, path)).findings
+        report = await engine.check(snapshot, path)
     return _edits(original, texts)
 
 
-async def _next(engine: EngineLike, snapshot: Snapshot, path: str, findings: Sequence[Finding]) -> Fix | None:
-    for finding in findings:
+async def _next(
+    engine: EngineLike, snapshot: Snapshot, report: Report, wanted: Callable[[Finding], bool]
+) -> Fix | None:
+    for finding in filter(wanted, report.findings):
         for fix in finding.fixes:
             if fix.safety is Safety.SAFE and fix.edits:
-                tried = await _verify(engine, snapshot, path, finding, fix)
+                tried = await _verify(engine, snapshot, report.path, finding, fix, report)
                 if tried.verified:
                     return tried
     return None

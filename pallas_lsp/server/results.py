@@ -43,7 +43,8 @@ class Result:
     parsed: bool = True
     seconds: float = 0.0
     snapshot: Snapshot | None = None
-    """What was checked: fixes are verified on it."""
+    report: Report | None = None
+    """What was checked, and the final report on it as it was: fixes are verified against both."""
 
     @property
     def paths(self) -> set[str]:
@@ -84,8 +85,9 @@ class Results:
         result = self._by_owner.pop(owner, None)
         return result.paths if result is not None else set()
 
-    def replace(self, report: Report, snapshot: Snapshot, *, parsed: bool) -> set[str]:
-        """Take in a report.  Returns the paths whose findings may have changed.
+    def replace(self, report: Report, shown: Report, snapshot: Snapshot, *, parsed: bool) -> set[str]:
+        """Take in a report, of which ``shown`` is what the settings leave.  Returns the paths whose findings may have
+        changed.
 
         Before the final report, findings of later stages stay: they are about to be confirmed or replaced.  A text
         that does not parse tells nothing, so that all findings stay.
@@ -96,19 +98,20 @@ class Results:
             self._by_owner[report.path] = new
             return new.paths
         placer = _Placer(self._documents, snapshot)
-        found = [known for known in map(placer.known, report.findings) if known is not None]
+        found = [known for known in map(placer.known, shown.findings) if known is not None]
         if not report.final:
             reached = _ORDER.index(report.stage)
             found += [known for known in old.found if _ORDER.index(known.finding.stage) > reached]
         new = Result(
             owner=report.path,
             found=tuple(found),
-            launches=tuple(filter(None, map(placer.launch, report.launches))),
+            launches=tuple(filter(None, map(placer.launch, shown.launches))),
             problems=report.problems,
             stage=report.stage,
             final=report.final,
             seconds=report.seconds,
             snapshot=snapshot,
+            report=report if report.final else None,
         )
         self._by_owner[report.path] = new
         return old.paths | new.paths

@@ -144,13 +144,13 @@ class FakeEngine:
             on_report(report)
         return report
 
-    async def verify(self, snapshot, path, finding, fix):
+    async def verify(self, snapshot, path, finding, fix, before=None):
         self.verified.append(fix)
         if self.hold_verify is not None:
             await self.hold_verify.wait()
         return self.verdict(fix)
 
-    async def worker_info(self, path):
+    async def worker_info(self, path, roots=()):
         return WorkerInfo(1, "3.12", "/usr/bin/python3", "0.11.2")
 
     async def aclose(self):
