@@ -185,7 +185,7 @@ class _Launch:
 
     def _fakes(self) -> Any:
         if self._output is None:
-            raise LaunchFailed(self._api)
+            raise LaunchFailed(f"stopped at a launch ({self._api}) that failed and has no output type to go on with")
         return self._filled(self._output)
 
     @staticmethod
@@ -194,7 +194,7 @@ class _Launch:
 
         def zeros(leaf: Any) -> Any:
             if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-                raise LaunchFailed("an output type without a shape")
+                raise LaunchFailed("stopped at a launch that failed and whose output type has no shape to go on with")
             return jax.numpy.zeros(tuple(leaf.shape), leaf.dtype)
 
         try:
@@ -202,7 +202,7 @@ class _Launch:
         except LaunchFailed:
             raise
         except Exception as error:
-            raise LaunchFailed(faults.summary(error)) from error
+            raise LaunchFailed(f"stopped at a launch that failed: {faults.summary(error)}") from error
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

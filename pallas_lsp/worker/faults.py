@@ -234,4 +234,6 @@ def needs_concrete_value(error: BaseException) -> bool:
 
 def summary(error: BaseException) -> str:
     """An exception as one line: its class and the first line of its message."""
+    if type(error).__name__ == "LaunchFailed":
+        return str(error)
     return tracebacks.format_exception_only(type(error), error)[-1].strip().split("\n")[0]
