@@ -16,7 +16,7 @@ from typing import Any
 from pallas_lsp.model import Equation, Fault, Finding, Fix, Location, Range, Related
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared import kernel_refs
+from pallas_lsp.rules.shared import operand_refs
 from pallas_lsp.rules.shared.places import Spot
 
 Argument = tuple[int | None, str | None]
@@ -73,13 +73,13 @@ class Details:
         return str(self.fault.equation.params.get(name, "")) if self.fault.equation is not None else ""
 
     @cached_property
-    def refs(self) -> tuple[kernel_refs.KernelRef, ...]:
-        return kernel_refs.of(self.fault, self.context)
+    def refs(self) -> tuple[operand_refs.KernelRef, ...]:
+        return operand_refs.of(self.fault, self.context)
 
     @property
-    def ref(self) -> kernel_refs.KernelRef:
+    def ref(self) -> operand_refs.KernelRef:
         """The first ref that the operation works on."""
-        return self.refs[0] if self.refs else kernel_refs.UNKNOWN
+        return self.refs[0] if self.refs else operand_refs.UNKNOWN
 
     def argument(self, position: int | None, name: str | None) -> Spot | None:
         """An argument of the call at fault; those of a method count from the first one in the parentheses."""
@@ -218,7 +218,7 @@ class _Names(dict[str, Any]):
         details = self._details
         if key in details.match.groupdict():
             return details[key]
-        refs = (*details.refs, kernel_refs.UNKNOWN, kernel_refs.UNKNOWN)
+        refs = (*details.refs, operand_refs.UNKNOWN, operand_refs.UNKNOWN)
         found: dict[str, Any] = {
             "source": details.source,
             "a": details.inputs(0),
