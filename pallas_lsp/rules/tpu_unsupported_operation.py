@@ -32,7 +32,7 @@ updated part is safe.
 TPU kernels; jax 0.10, 0.11 and 0.12.
 
 ## Source
-`jaxpr_subcomp` and the lowering rules of `gather`, `top_k`, `reshape`, `iota`, `pad`, `round`, `select_n`, bit casts and
+`jaxpr_subcomp` and the lowering rules of `gather`, `top_k`, `reshape`, `iota`, `pad`, `round`, `select_n`, casts and
 others in `jax/_src/pallas/mosaic/lowering.py`.
 """
 
