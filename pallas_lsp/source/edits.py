@@ -154,8 +154,10 @@ class Editor:
             if not text[line_start:start].strip() and rest.lstrip().startswith("#"):
                 self.delete(start, end + len(rest) - len(rest.lstrip()))  # the comment stays, in its place
                 return
-            while end < len(text) and text[end] in " \t" and text[end + 1 : end + 2] not in ("#", "\n", "\r"):
-                end += 1
+            if rest.strip() and not rest.lstrip().startswith("#"):
+                end += len(rest) - len(rest.lstrip())
+            if text[end : end + 1] in (")", "]", "}"):  # it was the last one: a,b,) becomes a,)
+                start -= len(text[line_start:start]) - len(text[line_start:start].rstrip())
             self.delete(start, end)
             return
         if items and items[0] is not item:

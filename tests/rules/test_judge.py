@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from made import PATH, capture, context, fault, frame
+
+from pallas_lsp.engine.judge import judge
+from pallas_lsp.model import Stage
+
+TEXT = """\
+def kernel(x_ref, o_ref):
+    o_ref[...] = f(x_ref)
+    o_ref[...] = g(x_ref)  # pallas-lsp: ignore[pallas-error]
+    o_ref[...] = h(x_ref)  # pallas-lsp: ignore[another-rule, one-more]
+    o_ref[...] = i(x_ref)  # why: see above  # pallas-lsp:ignore
+    s = "# pallas-lsp: ignore"; j(x_ref)
+    k(
+        x_ref,
+    )  # pallas-lsp: ignore
+"""
+
+
+def test_the_same_finding_of_several_captures_is_one() -> None:
+    captures = [capture("c1", "f32[64]"), capture("c2", "f32[128]"), capture("c3", "f32[64]", name="other")]
+    at = frame(TEXT, "f(x_ref)")
+    faults = [fault(at, message=f"size {n} is wrong", capture=f"c{n}", id=f"f{n}") for n in (1, 2, 3)]
+    (found,) = judge(faults, context(TEXT, captures=captures))
+    assert found.arguments == ("f32[64]", "f32[128]")
+    assert found.kernel == "kernel, other"
+    assert found.message == ("size 1 is wrong.\nFound while tracing kernels `kernel`, `other` for f32[64]; f32[128].")
+
+
+def test_different_findings_at_one_place_stay_apart() -> None:
+    at = frame(TEXT, "f(x_ref)")
+    assert len(judge([fault(at, message="one"), fault(at, message="another")], context(TEXT))) == 2
+
+
+def test_targets_are_told_where_only_some_fail() -> None:
+    captures = [capture(targets=("cuda:9.0", "cuda:10.0"))]
+    at = frame(TEXT, "f(x_ref)")
+    own = [fault(at, message="no", stage=Stage.LOWER, target="cuda:10.0")]
+    (found,) = judge(own, context(TEXT, captures=captures))
+    assert found.message.endswith("Found while lowering kernel `kernel` for f32[64] on cuda:10.0 only.")
+    assert found.data["targets"] == ["cuda:10.0"]
+
+
+def test_comments_silence_a_line() -> None:
+    def seen(source: str) -> bool:
+        return bool(judge([fault(frame(TEXT, source), message="no")], context(TEXT)))
+
+    assert seen("f(x_ref)")
+    assert not seen("g(x_ref)")
+    assert seen("h(x_ref)")
+    assert not seen("i(x_ref)")
+    assert seen("j(x_ref)")
+
+
+def test_a_comment_at_the_end_of_a_call_over_lines_silences_it() -> None:
+    own = fault(frame(TEXT, "k(\n        x_ref,\n    )"), exception="builtins.NotImplementedError")
+    # The fall-back marks the call's name alone; a comment on that line counts, one at the end of the call does not.
+    assert judge([own], context(TEXT))
+    assert not judge([own], context(TEXT.replace("    k(", "    k(  # pallas-lsp: ignore[pallas-error]")))
+
+
+def test_findings_are_sorted_by_place() -> None:
+    faults = [fault(frame(TEXT, s), message="no") for s in ("h(x_ref)", "f(x_ref)")]
+    lines = [f.location.range.start.line for f in judge(faults, context(TEXT))]
+    assert lines == [1, 3]
+    assert {f.location.path for f in judge(faults, context(TEXT))} == {PATH}
+
+
+def test_no_faults() -> None:
+    assert judge([], context(TEXT)) == ()
