@@ -3,8 +3,8 @@
 Finds BlockSpecs whose first argument is the index map instead of the block's shape.
 
 ## Why it is wrong
-Since jax 0.4.31 the order is `pl.BlockSpec(block_shape, index_map)`. A function in the place of the shape cannot be read
-as one.
+Since jax 0.4.31 the order is `pl.BlockSpec(block_shape, index_map)`. A function in the place of the shape cannot be
+read as one.
 
 ## Example
 ```python

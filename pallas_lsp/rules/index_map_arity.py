@@ -169,7 +169,7 @@ def _used(spec: Spec, syntax: Syntax, function: Function, new: dict[int, str]) -
         return []
     if not len(block) == len(array) == len(returned.elts):
         return []
-    found = []
+    found: list[tuple[ast.expr, str]] = []
     for axis, name in new.items():
         for element, size, length in zip(returned.elts, block, array, strict=True):
             if not (isinstance(element, ast.Constant) and element.value == 0) or any(e is element for e, _ in found):

@@ -48,7 +48,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if not raised_in(fault, "jax/_src/pallas/core.py", "to_block_mapping"):
         return None
     spec = spec_of(fault, context)
-    if spec is None or spec.block_shape is None and not spec.array_shape:
+    if spec is None or (spec.block_shape is None and not spec.array_shape):
         return None
     results = spec.facts.get("results")
     block = spec.block_shape if spec.block_shape is not None else spec.array_shape

@@ -1,11 +1,11 @@
 """
 ## What it does
-Finds `in_specs` and `out_specs` whose structure is not that of the inputs and outputs: too few or too many specs, a list
-where one spec is wanted, one spec where a list is wanted.
+Finds `in_specs` and `out_specs` whose structure is not that of the inputs and outputs: too few or too many specs, a
+list where one spec is wanted, one spec where a list is wanted.
 
 ## Why it is wrong
-`in_specs` has one BlockSpec for each argument of the call; with scalar prefetch, for each argument after the prefetched
-ones. `out_specs` has the structure of `out_shape`: one spec for one output, a sequence for a sequence.
+`in_specs` has one BlockSpec for each argument of the call; with scalar prefetch, for each argument after the
+prefetched ones. `out_specs` has the structure of `out_shape`: one spec for one output, a sequence for a sequence.
 
 ## Example
 ```python
@@ -18,7 +18,8 @@ pl.pallas_call(add_kernel, ..., in_specs=[block, block], out_specs=block)(x, y)
 ```
 
 ## Fix safety
-Wrapping one spec in a list, and taking one out of its list, is safe. Repeating a spec or removing one is a suggestion.
+Wrapping one spec in a list, and taking one out of its list, is safe. Repeating a spec or removing one is a
+suggestion.
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12.
@@ -91,7 +92,10 @@ def _bare(fault: Fault, context: Context, launch: Launch) -> Finding | None:
         return None
     spot = launch.argument("in_specs")
     location = spot.location if spot is not None else launch.name
-    message = f"`in_specs` is a {given.get('kind')}, but it must be a list or tuple with one spec for each argument of the call."
+    message = (
+        f"`in_specs` is a {given.get('kind')}, but it must be a list or tuple with one spec for each argument of the "
+        "call."
+    )
     fixes = []
     if spot is not None and given.get("kind") == "BlockSpec":
         fixes.append(_wrapped(spot, "Put the spec into a list"))
@@ -122,7 +126,7 @@ def _mismatch(
         literal, rest = follow(context, launch.frames, spot, ())
         opened = literal if not rest and isinstance(literal.node, ast.List | ast.Tuple) else None
     what = "input" if which == "in_specs" else "output"
-    message = _message(context, launch, which, what, given, wanted)
+    message = _message(launch, which, what, given, wanted)
     related = list(_related(launch, which, wanted))
     odd = _odd_element(opened, specs, given, wanted)
     if odd is not None:
@@ -139,7 +143,7 @@ def _mismatch(
     )
 
 
-def _message(context: Context, launch: Launch, which: str, what: str, given: list[str], wanted: list[str]) -> str:
+def _message(launch: Launch, which: str, what: str, given: list[str], wanted: list[str]) -> str:
     skip = int(launch.facts.get("scalar_prefetch") or 0)
     has = f"`{which}` has {count_text(len(given), 'spec')}" if given != [""] else f"`{which}` is a single spec"
     if which == "in_specs":
@@ -156,7 +160,8 @@ def _message(context: Context, launch: Launch, which: str, what: str, given: lis
         return f"{has}, but `{launch.output}` is {sequence}: give a sequence of specs."
     if len(given) != len(wanted):
         return f"{has}, but `{launch.output}` has {count_text(len(wanted), 'output')}: one spec for each."
-    return f"`{which}` is not nested like the {what}s: its specs are at {', '.join(given)}, the {what}s at {', '.join(wanted)}."
+    specs, places = ", ".join(given), ", ".join(wanted)
+    return f"`{which}` is not nested like the {what}s: its specs are at {specs}, the {what}s at {places}."
 
 
 def _related(launch: Launch, which: str, wanted: list[str]) -> Iterator[Related]:

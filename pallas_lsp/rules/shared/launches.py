@@ -127,9 +127,11 @@ class Launch:
         capture = self.context.capture(self.fault)
         frame = capture.call if capture is not None else None
         spot = expression_at(self.context, frame) if frame is not None else None
-        if spot is None or not isinstance(spot.node, ast.Call) or spot.node is self.call:
-            return None
-        return spot
+        if spot is not None and isinstance(spot.node, ast.Call) and spot.node is not self.call:
+            return spot
+        parent = self.syntax.parent(self.call)
+        called = isinstance(parent, ast.Call) and parent.func is self.call
+        return self.spot.at(parent) if called and isinstance(parent, ast.Call) else None
 
     def body(self) -> tuple[str, Syntax, Function] | None:
         """The function that is the kernel: (path, syntax, node)."""

@@ -1,0 +1,204 @@
+"""Fixes for kernels whose parameters are not the refs that they get."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from pallas_lsp.model import Backend, Fix
+from pallas_lsp.rules.shared.arity import Arity
+from pallas_lsp.rules.shared.findings import suggested
+from pallas_lsp.rules.shared.launch_refs import Refs
+from pallas_lsp.rules.shared.launches import (
+    Launch,
+    add_parameters,
+    and_list,
+    fresh_names,
+    positional,
+    remove_parameter,
+    unused,
+)
+from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Function, Syntax
+
+_OUTPUT = re.compile(r"^(o|out|output|y|dst|res|result)s?\d*(_ref|_gmem|_smem|_hbm|_vmem)?$|_out(_ref)?$|^out_")
+_OUTPUT_NAMES = ("o_ref", "out_ref", "o_ref_2", "o_ref_3")
+_SCRATCH_NAMES = ("scratch_ref", "scratch_ref_2", "scratch_ref_3", "scratch_ref_4")
+_INPUT_NAMES = ("x_ref", "y_ref", "z_ref", "w_ref", "in_ref")
+_ACCUMULATOR = re.compile(r"acc", re.IGNORECASE)
+_BARRIER = re.compile(r"bar", re.IGNORECASE)
+
+_TPU = "jax.experimental.pallas.tpu"
+_MOSAIC_GPU = "jax.experimental.pallas.mosaic_gpu"
+_FLOAT32 = "jax.numpy.float32"
+
+
+def fixes(
+    launch: Launch, arity: Arity, refs: Refs | None, found: tuple[str, Syntax, Function] | None, taken: int | None
+) -> Iterator[Fix | None]:
+    if refs is None or found is None or taken is None or arity.keywords:
+        return
+    path, syntax, function = found
+    if taken < len(refs.names):
+        yield from _more_parameters(refs, path, syntax, function, taken)
+        return
+    spare = [p for p in positional(function) if p.arg in arity.missing]
+    if not spare:
+        return
+    if not any(_OUTPUT.search(p.arg) for p in spare):
+        yield _allocation(launch, [p.arg for p in spare])
+    if launch.facts.get("outputs") == [] or launch.argument(launch.output) is None:
+        yield _output(launch, [p.arg for p in spare])
+    gone = [p for p in positional(function) if unused(syntax, p)][-len(spare) :]
+    if len(gone) == len(spare):
+        editor = Editor(path, syntax)
+        for parameter in gone:
+            editor.delete(*remove_parameter(syntax, function, parameter))
+        yield suggested(f"Remove {and_list([f'`{p.arg}`' for p in gone])}, which the kernel does not use", editor)
+
+
+# -- parameters for refs that have none ------------------------------------------------------------------------------
+
+
+def _more_parameters(refs: Refs, path: str, syntax: Syntax, function: Function, taken: int) -> Iterator[Fix | None]:
+    given = positional(function)
+    missing = len(refs.names) - taken
+    if function.args.vararg is not None:
+        return
+    outputs = [i for i, p in enumerate(given) if _OUTPUT.search(p.arg)]
+    lacks_outputs = not outputs and missing >= refs.outputs > 0
+    if lacks_outputs and missing == refs.outputs and taken == len(refs.inputs) + refs.scratch and refs.scratch:
+        # The scratch is there; the outputs go between.
+        names = fresh_names(function, _OUTPUT_NAMES, missing)
+        editor = Editor(path, syntax)
+        editor.insert(syntax.span(given[len(refs.inputs)])[0], ", ".join(names) + ", ")
+        yield suggested(f"Add the parameter {and_list([f'`{n}`' for n in names])} for the output", editor)
+        return
+    wanted = [*refs.names[taken:]]
+    names = []
+    for name in wanted:
+        pool = _OUTPUT_NAMES if "output" in name else _SCRATCH_NAMES if "scratch" in name else _INPUT_NAMES
+        free = [n for n in fresh_names(function, pool, len(pool)) if n not in names]
+        names.append(free[0])
+    if outputs and not refs.scratch and missing and outputs[0] < refs.first_output:
+        # The last parameters are outputs already: an input has none.
+        fresh = fresh_names(function, _INPUT_NAMES, missing)
+        editor = Editor(path, syntax)
+        editor.insert(syntax.span(given[outputs[0]])[0], ", ".join(fresh) + ", ")
+        yield suggested(f"Add {and_list([f'`{n}`' for n in fresh])} for the input without a parameter", editor)
+        return
+    edit = add_parameters(syntax, function, names)
+    if edit is None:
+        return
+    shown = and_list([f"`{n}` for {what}" for n, what in zip(names, wanted, strict=True)])
+    title = f"Add {'the parameter' if len(names) == 1 else 'parameters'} {shown}"
+    if len(names) == 1 and "output" in wanted[0]:
+        stores = _input_stores(syntax, function, given)
+        if stores:
+            editor = Editor(path, syntax)
+            editor.change(*edit)
+            for store in stores:
+                editor.replace(store, names[0])
+            yield suggested(f"{title}, and store into it", editor)
+    editor = Editor(path, syntax)
+    editor.change(*edit)
+    yield suggested(title, editor)
+
+
+def _input_stores(syntax: Syntax, function: Function, given: list[ast.arg]) -> list[ast.Name]:
+    """The refs of plain stores, where all of them go to one parameter: the output in disguise."""
+    found = []
+    for node in ast.walk(function):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            binding = syntax.binding(target.value)
+            if binding is not None and binding.node in given:
+                found.append(target.value)
+    return found if len({name.id for name in found}) == 1 else []
+
+
+# -- refs for parameters that get none -------------------------------------------------------------------------------
+
+
+def _output(launch: Launch, names: list[str]) -> Fix | None:
+    operands = [o for o in launch.operands() if isinstance(o.node, ast.Name | ast.Attribute)]
+    if len(names) != 1 or not operands or operands[0].path != launch.spot.path:
+        return None
+    editor = Editor(launch.spot.path, launch.syntax)
+    struct = editor.spell("jax.ShapeDtypeStruct", launch.call, ("jax", "jax"))
+    if struct is None:
+        return None
+    base = operands[0].source
+    editor.insert_argument(launch.call, f"{launch.output}={struct}({base}.shape, {base}.dtype)")
+    return suggested(f"Launch with an output for `{names[0]}`, of the type of `{base}`", editor)
+
+
+def _allocation(launch: Launch, names: list[str]) -> Fix | None:
+    """Scratch for the parameters that nothing is left for."""
+    editor = Editor(launch.spot.path, launch.syntax)
+    entries = [_scratch(launch, editor, name) for name in names]
+    if any(entry is None for entry in entries) or launch.arguments().keywords.get("grid_spec") is not None:
+        return None
+    text = ", ".join(str(entry) for entry in entries)
+    existing = launch.argument(launch.scratch)
+    if existing is None:
+        editor.insert_argument(launch.call, f"{launch.scratch}=[{text}]")
+    elif isinstance(existing.node, ast.List | ast.Tuple) and existing.path == launch.spot.path:
+        if existing.node.elts:
+            editor.insert(editor.whole(existing.node.elts[-1])[1], f", {text}")
+        else:
+            editor.replace(existing.node, f"[{text}]")
+    else:
+        return None
+    return suggested(f"Allocate scratch for {and_list([f'`{n}`' for n in names])}: `{text}`", editor)
+
+
+def _scratch(launch: Launch, editor: Editor, name: str) -> str | None:
+    capture = launch.context.capture(launch.fault)
+    backend = capture.backend if capture is not None else Backend.ANY
+    gpu = launch.api == "plgpu.kernel"
+    if gpu and _BARRIER.search(name):
+        barrier = editor.spell(f"{_MOSAIC_GPU}.Barrier", launch.call, (_MOSAIC_GPU, "plgpu"))
+        return f"{barrier}()" if barrier else None
+    outputs = launch.facts.get("outputs") or []
+    if len(outputs) != 1:
+        return None
+    shape, dtype = _block(launch), _dtype(launch, editor, name)
+    if shape is None or dtype is None:
+        return None
+    if gpu:
+        kind = "ACC" if _ACCUMULATOR.search(name) else "SMEM"
+        made = editor.spell(f"{_MOSAIC_GPU}.{kind}", launch.call, (_MOSAIC_GPU, "plgpu"))
+    elif launch.api == "pl.pallas_call" and backend in (Backend.TPU, Backend.ANY):
+        made = editor.spell(f"{_TPU}.VMEM", launch.call, (_TPU, "pltpu"))
+    else:
+        return None
+    return f"{made}({shape}, {dtype})" if made else None
+
+
+def _block(launch: Launch) -> str | None:
+    """The shape of the output's block as source."""
+    spec = launch.argument("out_specs")
+    if spec is not None:
+        value = spec.syntax.value(spec.node)
+        if isinstance(value, ast.List | ast.Tuple) and len(value.elts) == 1:
+            value = spec.syntax.value(value.elts[0])
+        if not isinstance(value, ast.Call):
+            return None
+        shape = spec.syntax.argument(value, 0, "block_shape")
+        if isinstance(shape, ast.Tuple):
+            entries = [
+                spec.syntax.source(e) for e in shape.elts if not (isinstance(e, ast.Constant) and e.value is None)
+            ]
+            return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+        return spec.syntax.source(shape) if shape is not None else None
+    shape = (launch.facts.get("outputs") or [{}])[0].get("shape")
+    return str(tuple(shape)) if isinstance(shape, list) else None
+
+
+def _dtype(launch: Launch, editor: Editor, name: str) -> str | None:
+    dtype = str((launch.facts.get("outputs") or [{}])[0].get("dtype") or "")
+    if _ACCUMULATOR.search(name) and "float" in dtype:
+        return editor.spell(_FLOAT32, launch.call, ("jax.numpy", "jnp"))
+    return editor.spell(f"jax.numpy.{dtype}", launch.call, ("jax.numpy", "jnp")) if dtype.isidentifier() else None
