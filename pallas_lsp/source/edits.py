@@ -65,10 +65,16 @@ class Editor:
         self._spans: list[tuple[int, int, str]] = []
 
     def edits(self) -> tuple[Edit, ...]:
-        """The edits in order of place."""
+        """The edits in order of place; what touches an insertion is one edit with it, for editors order them freely."""
+        merged: list[tuple[int, int, str]] = []
+        # At one place, what starts a new line comes after what goes on with the line.
+        for start, end, new in sorted(self._spans, key=lambda span: (span[0], span[1], span[2][:1] in "\r\n")):
+            if merged and merged[-1][1] == start and (start == end or merged[-1][0] == merged[-1][1]):
+                merged[-1] = (merged[-1][0], end, merged[-1][2] + new)
+            else:
+                merged.append((start, end, new))
         lines = self.syntax.lines
-        ordered = sorted(self._spans, key=lambda span: (span[0], span[1]))
-        return tuple(Edit(self.path, lines.range(start, end), new) for start, end, new in ordered)
+        return tuple(Edit(self.path, lines.range(start, end), new) for start, end, new in merged)
 
     # -- text ---------------------------------------------------------------------------------------------------------
 

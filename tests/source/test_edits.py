@@ -158,6 +158,15 @@ def test_a_name_is_imported_where_it_is_missing(imports: str, expected: str, wri
     assert apply_edits(editor.syntax.text, editor.edits()) == expected + "here\n"
 
 
+def test_edits_at_one_place_are_one_and_lines_come_last() -> None:
+    editor = Editor("f.py", parse("import a\nb\n"))
+    editor.insert(8, "\nimport c")
+    editor.insert(8, ", d")
+    editor.change(8, 9, "\n\n")
+    (only,) = editor.edits()
+    assert only.new_text == ", d\nimport c\n\n"
+
+
 def test_edits_may_not_overlap() -> None:
     def at(start: int, end: int) -> Edit:
         return Edit("f.py", Range(Position(0, start), Position(0, end)), "x")
