@@ -41,7 +41,7 @@ from __future__ import annotations
 from pallas_lsp.model import Backend, Fault, Finding
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.shared import replacements, site_table
+from pallas_lsp.rules.shared import keyword_edits, replacements, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
@@ -54,18 +54,6 @@ def _unimplemented(details: Details) -> str:
     core = details["core"]
     where = "a TPU kernel" if core in ("", "tc") else "a SparseCore kernel"
     return replacements.needs(details, Backend.TPU, where)
-
-
-def _gather(details: Details) -> str:
-    offered = [fix for fix in _FIX(details) if fix.title.startswith("Read `")]
-    scalar = offered and details.inputs(1).startswith("i") and details.inputs(1).count(",") == 0
-    instead = replacements.advice("gather", Backend.TPU)
-    if scalar:
-        instead = f"Read that part from the ref: `{offered[0].title.split('`')[1]}`."
-    return (
-        f"`{details.source}` picks parts of {details.inputs(0)} by an array of indices ({details.inputs(1)}), which a "
-        f"TPU kernel can only do as `jnp.take_along_axis` does, with an index for each element. {instead}"
-    )
 
 
 _ACCURACY = (
@@ -82,7 +70,13 @@ _ROWS = (
         r"primitive in Pallas TPU lowering for (?P<core>[\w.]+): (?P<name>[\w-]+)",
         fixes=_FIX,
     ),
-    Row(_FILE, ("_gather_lowering_rule",), _gather, "take_along_axis", fixes=_FIX),
+    Row(
+        _FILE,
+        ("_gather_lowering_rule",),
+        "`{source}` picks parts of {a} by an array of indices ({b}), which a TPU kernel can only do with an index for "
+        f"each element. {replacements.advice('gather', Backend.TPU)}",
+        "take_along_axis",
+    ),
     Row(
         _FILE,
         ("_gather_lowering_rule",),
@@ -102,6 +96,9 @@ _ROWS = (
         "`{source}` asks for a stable order, which a TPU kernel does not have. Pass `is_stable=False`.",
         "is_stable",
         at=((None, "is_stable"),),
+        fixes=lambda details: keyword_edits.set_keyword(
+            details.spot, "is_stable", "False", "Take any order among equals"
+        ),
     ),
     Row(
         _FILE,

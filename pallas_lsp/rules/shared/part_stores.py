@@ -40,8 +40,7 @@ def split_store(spot: Spot, equation: Equation, axis: int) -> Fix | None:
     stores = [f"{ref}[{index}] = {syntax.source(e)}" for index, e in zip(indices, joined.elts, strict=True)]
     editor.replace(store, (syntax.lines.newline + indentation).join(stores))
     if made is not None:
-        block = next(b for b in _blocks(syntax, made) if made in b)
-        editor.remove_statement(made, block)
+        editor.remove_statement(made, statement_block(syntax, made) or [made])
     return Fix(f"Store each part into its own slice of `{ref}`", editor.edits(), Safety.SAFE)
 
 
@@ -96,9 +95,11 @@ def split_loads(spot: Spot, equation: Equation, axis: int) -> Fix | None:
     return Fix(f"Read the parts from `{syntax.source(load.ref)}`", editor.edits(), safety)
 
 
-def _blocks(syntax: Syntax, statement: ast.stmt) -> list[list[ast.stmt]]:
+def statement_block(syntax: Syntax, statement: ast.stmt) -> list[ast.stmt] | None:
+    """The block that a statement stands in."""
     parent = syntax.parent(statement)
-    return [b for f in ("body", "orelse", "finalbody") if isinstance(b := getattr(parent, f, None), list)]
+    blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody")]
+    return next((block for block in blocks if isinstance(block, list) and statement in block), None)
 
 
 def _stacked(axis: int, count: int) -> list[str]:

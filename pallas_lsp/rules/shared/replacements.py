@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pallas_lsp.model import Backend, Fix, Safety
+from pallas_lsp.model import Backend, Fault, Fix, Safety
 from pallas_lsp.rules.shared import part_stores, ref_loads, update_stores
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details
@@ -112,13 +112,13 @@ def fixes(details: Details) -> Sequence[Fix]:
 
     A store over an earlier store is only in order where a kernel is one thread of control, as on TPU.
     """
-    in_order = (details.fault.target or "").startswith("tpu")
+    in_order = _is_tpu(details.fault)
     equation, spot = details.equation, details.spot
     if equation is None or spot is None:
         return ()
     found: list[Fix | None] = []
     name = equation.primitive
-    if name in ("slice", "dynamic_slice", "gather", "rev", "squeeze"):
+    if name in ("slice", "dynamic_slice") or (name == "gather" and not in_order):
         found.append(ref_loads.read_parts(spot, rank_of(details.inputs(0))))
     if name in ("concatenate", "stack"):
         axis = details.param("dimension") or details.param("axis")
@@ -127,13 +127,18 @@ def fixes(details: Details) -> Sequence[Fix]:
         found.append(_reduce_integers(spot, "max" if name == "reduce_or" else "min"))
     if name == "cumsum" and details.param("reverse") == "True":
         found.append(_reversed_sum(spot))
-    if in_order and (name.startswith("scatter") or name == "dynamic_update_slice"):
+    one_place = name.startswith("scatter") and rank_of(details.inputs(1)) == 1
+    if in_order and (one_place or name == "dynamic_update_slice"):
         found.append(update_stores.store_update(spot))
     if name == "split":
         found.append(part_stores.split_loads(spot, equation, int(details.param("axis") or 0)))
     if in_order and name == "pad":
         found.append(update_stores.store_padded(spot, equation))
     return [fix for fix in found if fix is not None]
+
+
+def _is_tpu(fault: Fault) -> bool:
+    return (fault.target or "").startswith("tpu")
 
 
 def called(details: Details) -> str | None:
