@@ -123,10 +123,11 @@ def _outputs(editor: Editor, call: ast.Call, statement: ast.stmt, is_map: bool) 
     if statement.value is not call:
         # carry = jax.lax.scan(...)[0]
         inner = statement.value
-        if isinstance(inner, ast.Subscript) and inner.value is call and isinstance(target, ast.Name):
-            if isinstance(inner.slice, ast.Constant) and inner.slice.value == 0:
-                return syntax.source(target), None
-        raise _NoFormError
+        if not (isinstance(inner, ast.Subscript) and inner.value is call and isinstance(target, ast.Name)):
+            raise _NoFormError
+        if not (isinstance(inner.slice, ast.Constant) and inner.slice.value == 0):
+            raise _NoFormError
+        return syntax.source(target), None
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
         raise _NoFormError
     carry, outputs = target.elts
