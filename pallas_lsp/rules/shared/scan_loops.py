@@ -23,7 +23,11 @@ class _NoFormError(Exception):
 
 @dataclass(frozen=True)
 class _Scan:
-    """A scan in the source.  ``carry``: what its final carry is assigned to; ``store``: what takes its outputs."""
+    """A scan in the source.
+
+    ``carry``: what its final carry is assigned to; ``store``: what takes its outputs; ``index``: the loop's variable;
+    ``row``: the row that a step is for.
+    """
 
     statement: ast.stmt
     body: str
@@ -33,6 +37,7 @@ class _Scan:
     carry: str
     store: ast.Assign | None
     index: str
+    row: str
     loop_name: str
 
 
@@ -75,7 +80,7 @@ def _scan(editor: Editor, call: ast.Call, length: str, reverse: bool) -> _Scan:
     loop = _fresh(syntax, call, ("loop_body", "scan_body", "map_body"))
     carry, store = _outputs(editor, call, statement, is_map)
     start = "None" if is_map else syntax.source(init) if init is not None else "None"
-    return _Scan(statement, _callable(syntax, body), start, length, item, carry, store, at, loop)
+    return _Scan(statement, _callable(syntax, body), start, length, item, carry, store, at, index, loop)
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -213,5 +218,4 @@ def _row(syntax: Syntax, scan: _Scan) -> str:
     assert scan.store is not None
     target = scan.store.targets[0]
     assert isinstance(target, ast.Subscript)
-    item_index = scan.item.partition("[")[2].partition("]")[0] if " - 1 - " in scan.item else scan.index
-    return f"{syntax.source(target.value)}[{item_index}]"
+    return f"{syntax.source(target.value)}[{scan.row}]"
