@@ -49,10 +49,10 @@ def own(chain: Chain) -> Chain:
 
 
 def _library_call(equation: Any) -> bool:
-    if equation.primitive.name not in ("pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call"):
+    if equation.primitive.name not in ("pjit", "jit", "custom_jvp_call", "custom_vjp_call"):
         return False
-    sources = [compat.program_source(inner) for inner in compat.sub_jaxprs(equation)]
-    return any(source and frames.jax_file(source) is not None for source in sources)
+    files = [frames.jax_file(compat.program_source(inner)) for inner in compat.sub_jaxprs(equation)]
+    return any(file is not None and "pallas" not in file for file in files)
 
 
 def innermost_frames(chain: Chain) -> list[frames.Frame]:

@@ -158,6 +158,12 @@ def _anchors(
         add("mlir", equations.innermost_frames(exact))
     elif operation:
         add("mlir", operation[::-1])
+    if not own and not operation:
+        # Verifiers name the operation in their message alone.
+        in_message = frames.of_location(message(error))
+        exact = equations.at(in_message[0], program) if in_message and program is not None else ()
+        add("mlir", equations.innermost_frames(exact) or in_message[::-1])
+        at = exact or at
     add("equation", equations.innermost_frames(at))
     for link in chain(error):
         places = list(frames.of_traceback(link.__traceback__))
