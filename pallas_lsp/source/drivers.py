@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from pallas_lsp.model import Driver, Range, Snapshot
 from pallas_lsp.source import toplevel
+from pallas_lsp.source.definitions import Definitions, bound_names
 from pallas_lsp.source.free_names import free_names, parameter_names
 from pallas_lsp.source.launches import launch_nodes, may_launch
 from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parse
@@ -23,14 +23,6 @@ LIBRARIES = ("jax.experimental.pallas.ops",)
 
 MODULE = "module"
 MAIN = "main"
-
-
-@dataclass
-class Names:
-    """What every name of a file's top level refers to, and which of them reach a launch."""
-
-    references: dict[str, set[str]] = field(default_factory=dict)
-    reaching: set[str] = field(default_factory=set)
 
 
 def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
@@ -47,19 +39,20 @@ def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
     outside = _launching_imports(snapshot, path, syntax, imported)
     if not launches and not outside:
         return ()
-    names = _names(syntax, launches, outside)
+    holders = _holders(syntax, launches)
+    main, definitions = _definitions(syntax)
+    reaching = _reaching(syntax, definitions, main, holders, outside)
     drivers = []
-    lines = toplevel.abstract_lines(syntax, launches, names.references, names.reaching)
+    lines = toplevel.abstract_lines(syntax, launches, definitions, reaching)
     if lines or any(_at_top(syntax, launch) for launch in launches):
         drivers.append(Driver(MODULE, "module", path, lines=tuple(sorted(lines))))
-    if any(toplevel.is_main_block(statement) for statement in syntax.tree.body):
+    if main:
         drivers.append(Driver(MAIN, "main", path))
     for name, nodes in test_nodes(syntax):
-        parts = {part for node in nodes for part in ast.walk(node)}
         reads = set().union(*(free_names(node) for node in nodes))
         if isinstance(nodes[0], ast.FunctionDef | ast.AsyncFunctionDef):
             reads |= parameter_names(nodes[0])  # fixtures of the file
-        if not launches.isdisjoint(parts) or not names.reaching.isdisjoint(reads):
+        if not holders.isdisjoint(nodes) or not reaching.isdisjoint(reads):
             drivers.append(Driver(f"test:{name}", "test", path, name))
     return tuple(drivers)
 
@@ -70,7 +63,26 @@ def entry_names(snapshot: Snapshot, path: str) -> frozenset[str]:
     syntax = parse(text)
     launches = set(launch_nodes(text))
     outside = _launching_imports(snapshot, path, syntax, imported_files(snapshot, path, text))
-    return frozenset(_names(syntax, launches, outside).reaching - outside)
+    main, definitions = _definitions(syntax)
+    return frozenset(_reaching(syntax, definitions, main, _holders(syntax, launches), outside) - outside)
+
+
+def _definitions(syntax: Syntax) -> tuple[list[ast.stmt], Definitions]:
+    main = [statement for statement in syntax.tree.body if toplevel.is_main_block(statement)]
+    return main, Definitions(syntax, main)
+
+
+def _holders(syntax: Syntax, launches: set[ast.Call]) -> set[ast.AST]:
+    """The launches and everything around one."""
+    return {node for launch in launches for node in (launch, *syntax.ancestors(launch))}
+
+
+def _reaching(
+    syntax: Syntax, definitions: Definitions, main: list[ast.stmt], holders: set[ast.AST], outside: set[str]
+) -> set[str]:
+    """The names of the top level that reach a launch: in what they stand for, or through other names."""
+    seeds = {name for s in syntax.tree.body if s in holders and s not in main for name in bound_names(s)}
+    return definitions.closure(seeds | outside)
 
 
 def driver_range(text: str, driver: Driver) -> Range | None:
@@ -134,39 +146,6 @@ def _public_names(text: str) -> set[str]:
     except (SyntaxError, ValueError):
         return set()
     return {name for name in scopes.scopes[scopes.tree].bindings if not name.startswith("_")}
-
-
-def _names(syntax: Syntax, launches: set[ast.Call], outside: set[str]) -> Names:
-    names = Names(reaching=set(outside))
-    users: dict[str, set[str]] = {}
-    for statement in syntax.tree.body:
-        if toplevel.is_main_block(statement):
-            continue
-        bound = toplevel.bound_names(statement)
-        if not bound:
-            continue
-        parts = list(ast.walk(statement))
-        references = free_names(statement)
-        if isinstance(statement, ast.FunctionDef) and _is_fixture(syntax, statement):
-            references |= parameter_names(statement)
-        if not launches.isdisjoint(parts):
-            names.reaching |= bound
-        for name in bound:
-            names.references.setdefault(name, set()).update(references)
-        for reference in references:
-            users.setdefault(reference, set()).update(bound)
-    pending = list(names.reaching)
-    while pending:
-        for user in users.get(pending.pop(), ()):
-            if user not in names.reaching:
-                names.reaching.add(user)
-                pending.append(user)
-    return names
-
-
-def _is_fixture(syntax: Syntax, function: ast.FunctionDef) -> bool:
-    names = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
-    return any("fixture" in (syntax.dotted(name) or "") for name in names)
 
 
 def _at_top(syntax: Syntax, node: ast.AST) -> bool:

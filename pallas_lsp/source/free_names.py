@@ -25,18 +25,22 @@ def executed(node: ast.AST) -> Iterator[ast.AST]:
 def free_names(node: ast.AST) -> set[str]:
     """The names that a node reads and does not bind itself.
 
-    Names bound in a comprehension or class body count as bound in the scope around it.
+    Names bound in a comprehension or class body count as bound everywhere in the function or statement around it.
     """
     loads: set[str] = set()
     stores: set[str] = set()
+    looped: set[str] = set()
     outside: set[str] = set()
     for part in _inside(node) if isinstance(node, FUNCTIONS) else executed(node):
         if isinstance(part, ast.Name):
             (loads if isinstance(part.ctx, ast.Load) else stores).add(part.id)
+        elif isinstance(part, ast.comprehension):
+            looped.update(n.id for n in ast.walk(part.target) if isinstance(n, ast.Name))
         elif isinstance(part, ast.Global):
             outside.update(part.names)
         elif isinstance(part, FUNCTIONS) and part is not node:
             loads |= free_names(part)
+    loads -= looped
     if isinstance(node, FUNCTIONS):
         loads -= (stores | parameter_names(node)) - outside
         for part in _outside(node):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from pallas_lsp.model import Backend, Launch, Location, Range
+from pallas_lsp.source.definitions import mentions
 from pallas_lsp.source.syntax import PARTIAL, Syntax, parse
 
 _PALLAS = "jax.experimental.pallas"
@@ -70,20 +71,17 @@ def _launches(text: str) -> tuple[tuple[ast.Call, Range, str, Backend, str | Non
 
 def _candidates(syntax: Syntax) -> Iterator[ast.Call]:
     """Calls that may be launches: cheap, so that only these are resolved."""
-    aliases = _aliases(syntax)
+    aliases, nodes = _aliases(syntax)
     decorators = {
         decorator
-        for node in ast.walk(syntax.tree)
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for decorator in node.decorator_list
     }
-    for node in ast.walk(syntax.tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Call):
-            if _mentions(node.func, aliases):
-                yield node
-        elif _mentions(node.func, aliases) or (node in decorators and any(_mentions(a, aliases) for a in node.args)):
+        if _mentions(node.func, aliases) or (node in decorators and any(_mentions(a, aliases) for a in node.args)):
             yield node
 
 
@@ -97,22 +95,34 @@ def _mentions(node: ast.expr, aliases: set[str]) -> bool:
     return isinstance(node, ast.NamedExpr) and _mentions(node.value, aliases)
 
 
-def _aliases(syntax: Syntax) -> set[str]:
-    """Names that may stand for a launch function: imported, or assigned from one (also by ``functools.partial``)."""
+def _aliases(syntax: Syntax) -> tuple[set[str], list[ast.AST]]:
+    """Names that may stand for a launch function, and all nodes of the top-level statements that mention one.
+
+    A name may be imported, or assigned from another (also by ``functools.partial``).
+    """
+    statements = mentions(syntax)
     aliases: set[str] = set()
+    nodes: dict[ast.stmt, list[ast.AST]] = {}
     assignments: list[tuple[str, ast.expr]] = []
-    for node in ast.walk(syntax.tree):
-        if isinstance(node, ast.ImportFrom):
-            aliases.update(a.asname or a.name for a in node.names if a.name in LAUNCH_NAMES)
-        elif isinstance(node, ast.Assign):
-            assignments += [(t.id, node.value) for t in node.targets if isinstance(t, ast.Name)]
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name) and node.value:
-            assignments.append((node.target.id, node.value))
-    while True:
-        more = {name for name, value in assignments if name not in aliases and _mentions(value, aliases)}
-        if not more:
-            return aliases
-        aliases |= more
+    new = set(LAUNCH_NAMES)
+    while new:
+        for statement in [s for name in new for s in statements.get(name, ()) if s not in nodes]:
+            if statement in nodes:
+                continue
+            nodes[statement] = list(ast.walk(statement))
+            for node in nodes[statement]:
+                if isinstance(node, ast.ImportFrom):
+                    aliases.update(a.asname or a.name for a in node.names if a.name in LAUNCH_NAMES)
+                elif isinstance(node, ast.Assign):
+                    assignments += [(t.id, node.value) for t in node.targets if isinstance(t, ast.Name)]
+                elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):
+                    assignments += [(node.target.id, node.value)] if node.value is not None else []
+        known = set(aliases)
+        while more := {n for n, value in assignments if n not in aliases and _mentions(value, aliases)}:
+            aliases |= more
+        new = {alias for alias in aliases if alias in aliases - known or alias not in LAUNCH_NAMES}
+        new = {alias for alias in new if any(s not in nodes for s in statements.get(alias, ()))}
+    return aliases, [node for each in nodes.values() for node in each]
 
 
 def _called(syntax: Syntax, call: ast.Call) -> str | None:

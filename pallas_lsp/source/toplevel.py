@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from pallas_lsp.source.free_names import DEFINITIONS, executed, free_names
+from pallas_lsp.source.definitions import Definitions, bound_names
+from pallas_lsp.source.free_names import DEFINITIONS, executed
 from pallas_lsp.source.syntax import PARTIAL, Syntax
 
 _WRAPPERS = PARTIAL | {
@@ -41,13 +42,11 @@ def is_main_block(statement: ast.stmt) -> bool:
     )
 
 
-def abstract_lines(
-    syntax: Syntax, launches: set[ast.Call], references: dict[str, set[str]], reaching: set[str]
-) -> set[int]:
+def abstract_lines(syntax: Syntax, launches: set[ast.Call], definitions: Definitions, reaching: set[str]) -> set[int]:
     """First lines of the top-level statements to evaluate abstractly.
 
     These are the statements that run a launch, with those that compute (by calls) what they read, and those that read
-    what they compute.  ``references``: the names that each top-level name's definition reads.
+    what they compute.
     """
     statements = [
         s
@@ -55,15 +54,14 @@ def abstract_lines(
         if not isinstance(s, (*DEFINITIONS, ast.Import, ast.ImportFrom)) and not is_main_block(s)
     ]
     nodes = {s: list(executed(s)) for s in statements}
-    reads = {s: free_names(s) for s in statements}
+    reads = {s: definitions.reads(s) for s in statements}
     abstract = {s for s in statements if _runs_launch(syntax, nodes[s], launches, reaching)}
     if not abstract:
         return set()
-    computed = {s for s in statements if _computes(s, nodes[s])}
+    computed = {s for s in statements if _computes(syntax, s, nodes[s], launches)}
     while True:
         wanted: set[str] = set().union(*(reads[s] for s in abstract))
-        tainted: set[str] = set().union(*(bound_names(s) for s in abstract))
-        tainted |= _readers(references, tainted)
+        tainted = definitions.closure(set().union(*(bound_names(s) for s in abstract)))
         more = {
             s
             for s in statements
@@ -73,34 +71,6 @@ def abstract_lines(
         if not more:
             return {s.lineno for s in abstract}
         abstract |= more
-
-
-def bound_names(statement: ast.stmt) -> set[str]:
-    """The names that a top-level statement binds or changes (``x = ...``, ``x[0] = ...``, ``x.append(...)``)."""
-    if isinstance(statement, DEFINITIONS):
-        return {statement.name}
-    found: set[str] = set()
-    loop_targets: set[ast.AST] = set()
-    for node in executed(statement):
-        if isinstance(node, ast.comprehension):
-            loop_targets.update(ast.walk(node.target))
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in loop_targets:
-            found.add(node.id)
-        elif isinstance(node, DEFINITIONS):
-            found.add(node.name)
-        elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            found |= _root(node)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            func = node.value.func
-            if isinstance(func, ast.Attribute):
-                found |= _root(func.value)
-    return found
-
-
-def _root(node: ast.expr) -> set[str]:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
 
 
 def _runs_launch(syntax: Syntax, nodes: list[ast.AST], launches: set[ast.Call], reaching: set[str]) -> bool:
@@ -125,19 +95,12 @@ def _runs_launch(syntax: Syntax, nodes: list[ast.AST], launches: set[ast.Call], 
     return False
 
 
-def _computes(statement: ast.stmt, nodes: list[ast.AST]) -> bool:
+def _computes(syntax: Syntax, statement: ast.stmt, nodes: list[ast.AST], launches: set[ast.Call]) -> bool:
     """Whether a statement computes by a call what may be an array."""
     value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _VALUES:
-        return False
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Name) and value.func.id in _VALUES:
+            return False
+        if value in launches or syntax.dotted(value.func) in _WRAPPERS:
+            return False
     return any(isinstance(node, ast.Call) for node in nodes)
-
-
-def _readers(references: dict[str, set[str]], names: set[str]) -> set[str]:
-    """The top-level names whose definitions read some names, directly or through others."""
-    found: set[str] = set()
-    while True:
-        more = {n for n, read in references.items() if n not in found and not read.isdisjoint(names | found)}
-        if not more:
-            return found
-        found |= more
