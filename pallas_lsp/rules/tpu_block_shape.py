@@ -176,7 +176,7 @@ def _resizes(fault: Fault, context: Context, refused: Mapping[str, Any], dimensi
         return []
     role, index = str(refused.get("role")), int(refused.get("index", 0))
     found = [block_sizes.resized(fault, context, role, index, dimension, old, size) for size in sizes if size != old]
-    return [fix for fix in found if fix is not None][:1]
+    return [fix for fix in found if fix is not None][:2]
 
 
 _VMEM = "jax.experimental.pallas.tpu.VMEM"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from pallas_lsp.source.syntax import Function, parameters
 
 _SHORT = {"float": "f", "bfloat": "bf", "uint": "u", "int": "i", "complex": "c"}
 ROLES = ("inputs", "outputs", "scratch")
+_TYPE = re.compile(r"\w+\[([\d,]*)\]")
 _ROLE_NAMES = {"inputs": "input", "outputs": "output", "scratch": "scratch"}
 
 
@@ -169,3 +171,14 @@ def parameter_name(fault: Fault, context: Context, argument: int) -> str:
     function = found[0]
     positional = [p for p in parameters(function) if p not in function.args.kwonlyargs]
     return positional[argument].arg if argument < len(positional) else ""
+
+
+def array_shape(fault: Fault, context: Context, ref: KernelRef) -> tuple[int, ...]:
+    """The shape of the array that an input's block is of; empty where it is not known."""
+    capture = context.capture(fault)
+    if capture is None or ref.role != "inputs":
+        return ()
+    prefetched = int((fault.facts.get("given") or {}).get("prefetched", 0))
+    types = _TYPE.findall(capture.arguments)
+    index = ref.index + prefetched
+    return tuple(int(d) for d in types[index].split(",") if d.strip()) if index < len(types) else ()

@@ -25,14 +25,14 @@ Argument = tuple[int | None, str | None]
 class Details:
     """One fault, as the rows of a table ask about it."""
 
-    def __init__(self, fault: Fault, context: Context, match: re.Match[str]) -> None:
+    def __init__(self, fault: Fault, context: Context, match: re.Match[str] | None = None) -> None:
         self.fault = fault
         self.context = context
-        self.match = match
+        self.groups = match.groupdict() if match is not None else {}
 
     def __getitem__(self, group: str) -> str:
         """A named group of the row's pattern."""
-        return self.match.group(group) or ""
+        return self.groups.get(group) or ""
 
     @cached_property
     def location(self) -> Location:
@@ -216,7 +216,7 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         details = self._details
-        if key in details.match.groupdict():
+        if key in details.groups:
             return details[key]
         refs = (*details.refs, operand_refs.UNKNOWN, operand_refs.UNKNOWN)
         found: dict[str, Any] = {
