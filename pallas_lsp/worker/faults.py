@@ -102,7 +102,7 @@ def _program_facts(error: BaseException, at: equations.Chain, program: Any) -> d
     """What the traced program adds to the facts; a collector that fails adds none."""
     found: dict[str, Any] = {}
     with contextlib.suppress(Exception):
-        operands = know_operands.of_equation(at)
+        operands = know_operands.of_equation(at, error)
         if operands:
             found["operands"] = operands
     with contextlib.suppress(Exception):

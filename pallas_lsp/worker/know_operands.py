@@ -14,7 +14,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, frames
+from . import births, compat, equations, frames
 
 _KINDS = (
     ("jax._src.pallas.core", "MemoryRef"),
@@ -56,7 +56,7 @@ def allocation_of(aval: Any) -> Any:
     return known[1] if known is not None and known[0] is aval else None
 
 
-def of_equation(chain: tuple[Any, ...]) -> list[dict[str, Any]]:
+def of_equation(chain: tuple[Any, ...], error: BaseException) -> list[dict[str, Any]]:
     """The operands of the innermost equation of a chain that are refs, with their names in jax where it has any."""
     if not chain:
         return []
@@ -64,8 +64,66 @@ def of_equation(chain: tuple[Any, ...]) -> list[dict[str, Any]]:
     arguments = _kernel_arguments(chain)
     found = []
     for name, var, transforms in _views(equation):
-        found.append(_describe(name, var.aval, transforms, arguments))
+        known = var.aval if allocation_of(var.aval) is not None else _outside(var, error.__traceback__)
+        described = _describe(name, var.aval, transforms, arguments, known)
+        if equation.primitive.name == "run_scoped" and (places := _product(equation, var.aval)):
+            described["used"] = places
+        if name == "acc" and "allocation" not in described and (made := _accumulator(chain, described["shape"])):
+            described |= {"allocation": describe_allocation(made), "memory_space": "regs"}
+        found.append(described)
     return found
+
+
+def _outside(var: Any, traceback: types.TracebackType | None) -> Any:
+    """The type of a ref where it came from, outside scopes whose programs jax rewrote while it lowered them.
+
+    A rewritten program keeps the order of its refs, so the n-th ref of a type is the n-th of that type outside.
+    """
+    levels = []
+    while traceback is not None:
+        names = dict(traceback.tb_frame.f_locals)
+        program, equation = compat.open_jaxpr(names.get("jaxpr")), names.get("eqn")
+        if program is not None and compat.is_equation(equation):
+            levels.append((program, equation))
+        traceback = traceback.tb_next
+    for level in range(len(levels) - 1, 0, -1):
+        program, equation = levels[level][0], levels[level - 1][1]
+        same = [v for v in program.invars if _key(v.aval) == _key(var.aval)]
+        outer = [v for v in equation.invars if _key(v.aval) == _key(var.aval)]
+        if var not in same or same.index(var) >= len(outer):
+            return None
+        var = outer[same.index(var)]
+        if allocation_of(var.aval) is not None:
+            return var.aval
+    return None
+
+
+def _key(aval: Any) -> tuple[Any, ...]:
+    return (type(aval).__name__, str(getattr(aval, "shape", None)), str(getattr(aval, "dtype", None)), space(aval))
+
+
+def _accumulator(chain: tuple[Any, ...], shape: Any) -> Any:
+    """The accumulator of that shape that a scope around an equation allocates.
+
+    While a scope is lowered its accumulator is a plain value, so that the equation itself does not lead to it.
+    """
+    for equation in reversed(chain):
+        if equation.primitive.name == "run_scoped":
+            made = [allocation_of(var.aval) for inner in compat.sub_jaxprs(equation) for var in inner.invars]
+            found = [m for m in made if type(m).__name__ == "WGMMAAccumulatorRef" and list(m.shape) == shape]
+            if found:
+                return found[0] if len(found) == 1 else None
+    return None
+
+
+def _product(scope: Any, aval: Any) -> list[frames.Frame]:
+    """The user's frames of the first matrix multiplication into an accumulator that a scope allocates."""
+    for inner in compat.sub_jaxprs(scope):
+        for chain in equations.chains(inner):
+            first = chain[-1].invars[:1]
+            if chain[-1].primitive.name.startswith("wgmma") and first and first[0].aval is aval:
+                return equations.innermost_frames(chain)
+    return []
 
 
 def _kernel_arguments(chain: tuple[Any, ...]) -> list[Any]:
@@ -165,14 +223,16 @@ def space(aval: Any) -> str:
     return str(getattr(space, "value", space) or "gmem").lower()
 
 
-def _describe(name: str, aval: Any, transforms: tuple[Any, ...], arguments: list[Any]) -> dict[str, Any]:
+def _describe(
+    name: str, aval: Any, transforms: tuple[Any, ...], arguments: list[Any], known: Any = None
+) -> dict[str, Any]:
     from jax._src.state.types import TransformedRef
 
     described = {"name": name, **_type(aval), "memory_space": space(aval)}
     with contextlib.suppress(Exception):
         described |= _type(TransformedRef(aval, transforms).type)
     described["view"] = [type(t).__name__ for t in transforms]
-    made = allocation_of(aval)
+    made = allocation_of(aval if known is None else known)
     if made is not None:
         described["allocation"] = describe_allocation(made)
     elif (index := next((i for i, a in enumerate(arguments) if a is aval), None)) is not None:
