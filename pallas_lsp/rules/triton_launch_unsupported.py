@@ -155,7 +155,7 @@ _ROWS = (
             file,
             _BOTH,
             "This launch prefetches scalars, which is a feature of TPU kernels and not available through Triton: pass "
-            "them as an ordinary input and read them in the kernel (`i_ref[pl.program_id(0)]`), there to index the other refs.",
+            "them as an ordinary input, read them in the kernel (`i_ref[pl.program_id(0)]`) and index the other refs.",
             "scalar prefetch",
             at=_launch,
             related=_grid_spec_here,
