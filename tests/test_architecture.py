@@ -73,8 +73,9 @@ def test_a_part_imports_only_what_lies_below_it(path: Path):
 
 @pytest.mark.parametrize("path", [path for path in modules() if part(path) == "worker"], ids=name)
 def test_the_worker_needs_only_the_standard_library_and_jax(path: Path):
+    """And the user's pytest, where there is one, to run the user's tests."""
     roots = {each.split(".")[0] for each in imports(path)}
-    assert roots <= {*sys.stdlib_module_names, "pallas_lsp", "jax", "jaxlib", "numpy"}
+    assert roots <= {*sys.stdlib_module_names, "pallas_lsp", "jax", "jaxlib", "numpy", "pytest", "_pytest"}
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if part(path) != "worker"], ids=name)
