@@ -16,6 +16,7 @@ import pallas_lsp
 PROJECT = Path(__file__).resolve().parent.parent
 PACKAGE = PROJECT / "pallas_lsp"
 LONGEST = 350
+TEST_TOOLS = {"pytest", "_pytest", "hypothesis"}
 
 # What each part may import of the package; the worker runs in the user's Python and may import nothing of it.
 MAY_IMPORT = {
@@ -73,9 +74,9 @@ def test_a_part_imports_only_what_lies_below_it(path: Path):
 
 @pytest.mark.parametrize("path", [path for path in modules() if part(path) == "worker"], ids=name)
 def test_the_worker_needs_only_the_standard_library_and_jax(path: Path):
-    """And the user's pytest, where there is one, to run the user's tests."""
+    """And the test tools of the user, where there are some, to run the user's tests."""
     roots = {each.split(".")[0] for each in imports(path)}
-    assert roots <= {*sys.stdlib_module_names, "pallas_lsp", "jax", "jaxlib", "numpy", "pytest", "_pytest"}
+    assert roots <= {*sys.stdlib_module_names, "pallas_lsp", "jax", "jaxlib", "numpy", *TEST_TOOLS}
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if part(path) != "worker"], ids=name)
