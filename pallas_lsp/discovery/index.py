@@ -46,8 +46,10 @@ class Entry:
 class Index:
     """The Python files below one workspace folder.  ``refresh`` may be called from any thread."""
 
-    def __init__(self, root: str, folder: Path | None = None) -> None:
+    def __init__(self, root: str, folder: Path | None = None, *, deep: bool = True) -> None:
+        """``folder``: where the index is kept; ``deep`` False leaves out folders below ``root``."""
         self.root = os.path.realpath(root)
+        self._deep = deep
         base = folder or Path(platformdirs.user_cache_dir("pallas-lsp"))
         self._store = base / "index" / f"{sha256(self.root.encode()).hexdigest()[:24]}.json"
         self._lock = threading.Lock()
@@ -96,6 +98,8 @@ class Index:
             for entry in entries:
                 try:
                     if entry.is_dir(follow_symlinks=False):
+                        if not self._deep:
+                            continue
                         hidden = entry.name.startswith(".") or entry.name in _PRUNED
                         if not hidden and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
                             pending.append(entry.path)
@@ -117,6 +121,14 @@ class Index:
     def _save(self) -> None:
         stored = {"version": VERSION, "files": {path: asdict(entry) for path, entry in self.entries.items()}}
         write_atomically(self._store, json.dumps(stored))
+
+    def state(self, path: str) -> str:
+        """Changes when a file that imports ``path`` changes, appears or goes."""
+        digest = sha256()
+        for importer, _ in self.importers(path):
+            entry = self.entries[importer]
+            digest.update(repr((importer, entry.changed, entry.size, entry.imports)).encode())
+        return digest.hexdigest()
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

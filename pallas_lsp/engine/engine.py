@@ -7,8 +7,10 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+from pallas_lsp.engine.elsewhere import Elsewhere, unreached
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
 from pallas_lsp.engine.judge import judge
@@ -18,9 +20,10 @@ from pallas_lsp.engine.pool import Pool
 from pallas_lsp.engine.reading import CannotRead, Reading, read
 from pallas_lsp.engine.runs import Runner
 from pallas_lsp.engine.settings import Settings
-from pallas_lsp.engine.statuses import problem_of, statuses
+from pallas_lsp.engine.statuses import NO_DRIVER, problem_of, statuses, stopped_problems
 from pallas_lsp.model import (
     Backend,
+    Driver,
     Finding,
     Fix,
     LaunchStatus,
@@ -54,6 +57,7 @@ class Engine:
         # One thread: what keeps the parser's warnings quiet is not safe in several at once.
         self._closed = False
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pallas-lsp-read")
+        self._elsewhere = Elsewhere(self._threads, self._log)
 
     async def check(
         self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
@@ -117,9 +121,9 @@ class _Check:
             return self._report(Stage.READ, problems=(error.problem,))
         except Exception as error:  # nothing that a file holds may end the server
             return self._report(Stage.READ, problems=(self._own_fault(error),))
-        if not reading.drivers or not execute:
-            unreached = statuses(self.path, reading.lines, reading.launches, (), Outcome())
-            return self._report(Stage.READ, launches=unreached)
+        if not (reading.drivers or (reading.launches and self.engine.settings.discovery)) or not execute:
+            reason = NO_DRIVER if not reading.drivers else "the file was only read, none of its code was run"
+            return self._report(Stage.READ, launches=tuple(LaunchStatus(each, (), reason) for each in reading.launches))
         try:
             return await self._run(reading)
         except WorkerUnavailable as error:
@@ -138,7 +142,26 @@ class _Check:
             if self.on_report is not None:
                 self.on_report(self._judged(reading, outcome, Stage.TRACE, final=False))
 
-        outcome = await engine._runner.run(python, self.snapshot, self.path, reading.drivers, reading.texts, on_traced)
+        async def run(path: str, drivers: tuple[Driver, ...]) -> Outcome:
+            return await engine._runner.run(python, self.snapshot, path, drivers, reading.texts, lambda _: None)
+
+        def on_batch(drivers: tuple[Driver, ...], outcome: Outcome) -> None:
+            if self.on_report is not None:
+                self.on_report(
+                    self._judged(replace(reading, drivers=(*own, *drivers)), outcome, Stage.LOWER, final=False)
+                )
+
+        own = reading.drivers
+        discovery = engine.settings.discovery
+        if discovery and reading.launches:
+            own += await engine._elsewhere.known(self.snapshot, self.path)
+        reading = replace(reading, drivers=own)
+        outcome = Outcome()
+        if own:
+            outcome = await engine._runner.run(python, self.snapshot, self.path, own, reading.texts, on_traced)
+        if discovery and unreached(reading.launches, outcome):
+            found, outcome = await engine._elsewhere.search(self.snapshot, self.path, reading, outcome, run, on_batch)
+            reading = replace(reading, drivers=(*own, *found))
         return self._judged(reading, outcome, Stage.LOWER, final=True)
 
     def _judged(self, reading: Reading, outcome: Outcome, stage: Stage, *, final: bool) -> Report:
@@ -146,6 +169,8 @@ class _Check:
         findings = judge(outcome.faults.values(), context)
         reached = statuses(self.path, reading.lines, reading.launches, reading.drivers, outcome)
         problems = [*self._deaths(reading, outcome), *self._missing_backends(reached)]
+        if not reading.launches:
+            problems += stopped_problems(self.path, reading.lines, reading.drivers, outcome)
         return self._report(stage, final=final, findings=tuple(findings), launches=reached, problems=tuple(problems))
 
     def _deaths(self, reading: Reading, outcome: Outcome) -> list[Problem]:

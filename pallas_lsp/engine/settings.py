@@ -41,8 +41,8 @@ class Settings:
     """``python``: the interpreter (a file, a virtual environment's folder, or a command), None to look for it.
 
     ``targets``: what kernels are lowered for.  ``jobs``: how many checks run at once.  ``environment``: variables of
-    the worker.  ``fork`` False uses up a process for each run, as systems without a safe fork do.  ``worker``: the
-    worker program, if not our own.
+    the worker.  ``discovery``: look for drivers in other files of the workspace.  ``fork`` False uses up
+    a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
     """
 
     python: str | None = None
@@ -50,6 +50,7 @@ class Settings:
     targets: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: TARGETS)
     jobs: int = field(default_factory=_jobs)
     environment: Mapping[str, str] = field(default_factory=dict)
+    discovery: bool = True
     interpreters: int = 3
     fork: bool = True
     worker: str | None = None

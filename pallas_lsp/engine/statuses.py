@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pallas_lsp.engine.outcome import Failure, Outcome
 from pallas_lsp.model import (
@@ -20,7 +21,10 @@ from pallas_lsp.model import (
 )
 from pallas_lsp.source.positions import Lines
 
-NO_DRIVER = "nothing in this file calls it with argument types: add a main block or a test that calls it"
+NO_DRIVER = (
+    "nothing in this file, and no test or script that imports it, calls it with argument types: "
+    "add a main block or a test that calls it"
+)
 
 
 def statuses(
@@ -88,9 +92,25 @@ def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
     return f"{names} ran to the end without reaching it"
 
 
-def _stopped(ended: DriverOutcome, drivers: Sequence[Driver]) -> str:
+def _stopped(ended: DriverOutcome, drivers: Sequence[Driver], target: str = "it") -> str:
     where = f" on line {ended.frame.line}" if ended.frame is not None else ""
-    return f"{describe(ended.driver, drivers)} stopped{where} before reaching it: {ended.error}"
+    if ended.frame is not None and ended.frame.path not in {driver.path for driver in drivers}:
+        where += f" of {ended.frame.path}"
+    return f"{describe(ended.driver, drivers)} stopped{where} before reaching {target}: {ended.error}"
+
+
+def stopped_problems(path: str, lines: Lines, drivers: Sequence[Driver], outcome: Outcome) -> list[Problem]:
+    """What kept the drivers of a file without launches of its own from those in the files that it imports."""
+    if outcome.captures or outcome.faults:
+        return []
+    found: dict[tuple[str, Frame | None], Problem] = {}
+    for ended in outcome.drivers.values():
+        if ended.error and (ended.error, ended.frame) not in found:
+            message = _stopped(ended, drivers, "a kernel")
+            where = _location(path, lines, ended.frame or Frame(path, 1))
+            remedy = "Make it run without errors up to the kernel, or check the file of the kernel by itself."
+            found[ended.error, ended.frame] = Problem("driver-stopped", message, remedy, where)
+    return list(found.values())
 
 
 def _passes(fault: Fault, launch: Launch) -> bool:
@@ -109,6 +129,10 @@ def describe(driver: str | None, drivers: Iterable[Driver]) -> str:
         return "the main block"
     if known is not None and known.kind == "test":
         return f"the test {known.name}"
+    if known is not None and known.kind == "pytest":
+        return f"the test {Path(known.path).name}::{known.name.replace('.', '::')}"
+    if known is not None and known.id.startswith("script:"):
+        return f"the script {Path(known.path).name}"
     return "the file's top level"
 
 

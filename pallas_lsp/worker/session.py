@@ -84,7 +84,14 @@ class Session:
         if capture is not None:
             with contextlib.suppress(Exception):
                 fault["facts"].update(know_given.facts(capture.options))
-        key = (fault["stage"], fault["message"], str(fault["anchors"][:1]), str(fault["site"]), fault["target"])
+        key = (
+            fault["capture"],
+            fault["stage"],
+            fault["message"],
+            str(fault["anchors"][:1]),
+            str(fault["site"]),
+            fault["target"],
+        )
         if key not in self._told:
             self._told.add(key)
             self._emit("fault", {"fault": fault})

@@ -68,7 +68,7 @@ async def test_a_launch_that_nothing_calls(checker):
     report = await checker.check(source=source)
     assert report.final
     assert kinds(report) == []
-    assert "nothing in this file calls it with argument types" in report.launches[0].reason
+    assert "calls it with argument types" in report.launches[0].reason
     assert checker.runs == []
 
 
@@ -97,6 +97,26 @@ async def test_a_launch_in_another_file_is_told_where_it_is(checker):
     (status,) = report.launches
     assert (status.launch.location.path, status.launch.location.range.start.line) == (str(helper), 2)
     assert [c.driver for c in status.captures] == ["test:test_one"]
+
+
+async def test_drivers_of_a_file_without_launches_that_stop_are_named(checker):
+    helper = Path(checker.path).parent / "helper.py"
+    helper.write_text("from jax.experimental import pallas as pl\ndef f(x):\n    return pl.pallas_call(g, x)(x)\n")
+    source = "from helper import f\n\n\ndef test_one():\n    f(1)\n\n\ndef test_two():\n    f(1)\n"
+    error = "raise ValueError: mine"
+    report = await checker.check({"test:test_one": error, "test:test_two": error}, source)
+    assert kinds(report) == ["driver-stopped"]
+    assert (
+        report.problems[0].message == "the test test_one stopped on line 99 before reaching a kernel: ValueError: mine"
+    )
+    assert kinds(await checker.check({"test:test_one": error}, source)) == []
+
+
+async def test_a_file_that_is_only_read(checker):
+    report = await checker.engine.check(checker.snapshot(), checker.path, run=False)
+    assert (report.stage, report.final) == (Stage.READ, True)
+    assert [status.reason for status in report.launches] == ["the file was only read, none of its code was run"]
+    assert checker.runs == []
 
 
 # -- text that cannot be read -----------------------------------------------------------------------------------------

@@ -1,0 +1,151 @@
+"""Drivers of other files, for the launches that a file's own drivers do not reach."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from pallas_lsp.discovery import candidates
+from pallas_lsp.discovery.index import Index
+from pallas_lsp.discovery.memory import Memory
+from pallas_lsp.discovery.roots import workspace_of
+from pallas_lsp.engine.log import Log
+from pallas_lsp.engine.outcome import Outcome
+from pallas_lsp.engine.reading import Reading
+from pallas_lsp.model import Capture, Driver, Launch, Snapshot
+from pallas_lsp.source.drivers import find_drivers
+
+MOST_BATCHES = 8
+MOST_SECONDS = 120.0
+SHAPES_PER_KERNEL = 3
+
+Run = Callable[[str, tuple[Driver, ...]], Awaitable[Outcome]]
+"""Runs drivers (path of the file that is executed, drivers)."""
+OnBatch = Callable[[tuple[Driver, ...], Outcome], None]
+
+
+class Elsewhere:
+    """Finds drivers in the workspace and remembers which of them reached what."""
+
+    def __init__(self, threads: Executor, log: Log) -> None:
+        self._threads = threads
+        self._log = log
+        self._memory = Memory()
+        self._indexes: dict[str, Index] = {}
+        self._fruitless: dict[str, str] = {}
+
+    async def known(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
+        """The drivers elsewhere that reached the launches of a file before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+
+    async def search(
+        self, snapshot: Snapshot, path: str, reading: Reading, outcome: Outcome, run: Run, on_batch: OnBatch
+    ) -> tuple[tuple[Driver, ...], Outcome]:
+        """Run candidates, the likeliest first, until every launch is reached.
+
+        Returns the drivers that ran, and what they brought together with ``outcome``.
+        """
+        loop = asyncio.get_running_loop()
+        index = await loop.run_in_executor(self._threads, self._index, snapshot, path)
+        state = await loop.run_in_executor(self._threads, index.state, path)
+        if self._fruitless.get(path) == state:
+            return (), outcome
+        batches = await loop.run_in_executor(self._threads, lambda: _first(candidates.find(index, snapshot, path)))
+        ran: list[Driver] = []
+        started = time.monotonic()
+        for number, batch in enumerate(batches):
+            executed, drivers = self._prepared(snapshot, path, batch)
+            if drivers:
+                more = await run(executed, drivers)
+                more.keep(outcome, set(outcome.drivers), number)
+                more.failures = [*outcome.failures, *more.failures]
+                outcome = more
+                ran += drivers
+                on_batch(tuple(ran), outcome)
+            if not unreached(reading.launches, outcome) or time.monotonic() - started > MOST_SECONDS:
+                break
+        useful = _useful(ran, path, outcome)
+        if useful:
+            await loop.run_in_executor(self._threads, self._memory.remember, snapshot, path, useful)
+        if unreached(reading.launches, outcome):
+            self._fruitless[path] = state
+        return tuple(ran), outcome
+
+    def forget(self, path: str) -> None:
+        """Search again at the next check of a file."""
+        self._memory.forget(path)
+        self._fruitless.pop(path, None)
+
+    def _index(self, snapshot: Snapshot, path: str) -> Index:
+        root, deep = workspace_of(snapshot, path)
+        if root not in self._indexes:
+            self._indexes[root] = Index(root, deep=deep)
+        index = self._indexes[root]
+        index.refresh(snapshot)
+        return index
+
+    def _prepared(self, snapshot: Snapshot, path: str, batch: tuple[Driver, ...]) -> tuple[str, tuple[Driver, ...]]:
+        """The file to execute for a batch, and its drivers: tests are run by pytest, a script as itself."""
+        if batch[0].kind != "script":
+            return path, batch
+        script = batch[0].path
+        try:
+            own = [driver for driver in find_drivers(snapshot, script) if driver.kind in ("module", "main")]
+        except (OSError, ValueError, SyntaxError) as error:
+            self._log(f"{script}: {error}")
+            return script, ()
+        return script, tuple(replace(driver, id=f"script:{script}:{driver.kind}") for driver in own)
+
+
+def _first(batches: Iterator[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
+    found = []
+    for batch in batches:
+        found.append(batch)
+        if len(found) == MOST_BATCHES:
+            break
+    return found
+
+
+def unreached(launches: Sequence[Launch], outcome: Outcome) -> bool:
+    """Whether a launch of the file has no capture yet."""
+    lines = {(_real(c.launch.path), c.launch.line) for c in outcome.captures.values() if c.launch is not None}
+    return any(
+        not any(
+            (_real(launch.location.path), line + 1) in lines
+            for line in range(launch.location.range.start.line, launch.location.range.end.line + 1)
+        )
+        for launch in launches
+    )
+
+
+def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver, ...]:
+    """The drivers that brought a kernel of the file, or one of the first few sets of types for it."""
+    seen: dict[tuple[object, ...], set[str]] = {}
+    useful = []
+    for driver in ran:
+        brought = [c for c in outcome.captures.values() if c.driver == driver.id and _concerns(c, path)]
+        new = False
+        for capture in brought:
+            types = seen.setdefault((capture.launch and capture.launch.line, capture.body), set())
+            if capture.arguments not in types and len(types) < SHAPES_PER_KERNEL:
+                types.add(capture.arguments)
+                new = True
+        if new and driver.kind == "pytest":
+            useful.append(driver)
+    return tuple(useful)
+
+
+def _concerns(capture: Capture, path: str) -> bool:
+    places = [frame.path for frame in (capture.launch, capture.call) if frame is not None]
+    if capture.body is not None:
+        places.append(capture.body.path)
+    return _real(path) in map(_real, places)
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
