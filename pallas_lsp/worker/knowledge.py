@@ -7,7 +7,18 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, frames, know_captured, know_given, know_operands, know_specs, know_values, layouts
+from . import (
+    births,
+    compat,
+    frames,
+    know_captured,
+    know_effects,
+    know_given,
+    know_operands,
+    know_specs,
+    know_values,
+    layouts,
+)
 
 
 def of(error: BaseException) -> dict[str, Any]:
@@ -130,6 +141,9 @@ def _operands(error: BaseException, facts: dict[str, Any]) -> None:
     operands = know_operands.of_call(list(_stack(error)))
     if operands:
         facts["operands"] = operands
+    unknown = know_effects.unknown_ref(list(_stack(error)))
+    if unknown:
+        facts["unknown_ref"] = unknown
 
 
 def _refused(error: BaseException, facts: dict[str, Any]) -> None:
