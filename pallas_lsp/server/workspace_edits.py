@@ -21,7 +21,8 @@ _MOST_LINES = 5000
 def workspace_edit(edits: Iterable[Edit], documents: Documents, client: Client) -> types.WorkspaceEdit | None:
     """Edits of the present texts, with the versions that they are for; None where a file cannot be read."""
     by_path: dict[str, list[types.TextEdit]] = {}
-    for edit in edits:
+    # Where an insertion and a replacement start at one place, clients want the insertion first.
+    for edit in sorted(edits, key=lambda each: (each.path, each.range)):
         lines = documents.lines(edit.path)
         if lines is None:
             return None

@@ -30,13 +30,12 @@ def in_session(tmp_path, test, **options):
 
 def apply(text: str, edits: list[dict]) -> str:
     lines = text.splitlines(keepends=True)
-    starts = [sum(map(len, lines[:n])) for n in range(len(lines) + 1)]
-    spans = [
-        (starts[e["range"]["start"]["line"]] + e["range"]["start"]["character"],
-         starts[e["range"]["end"]["line"]] + e["range"]["end"]["character"], e["newText"])
-        for e in edits
-    ]  # fmt: skip
-    for start, end, new in sorted(spans, reverse=True):
+
+    def offset(position: dict) -> int:
+        return sum(map(len, lines[: position["line"]])) + position["character"]
+
+    spans = [(offset(e["range"]["start"]), n, offset(e["range"]["end"]), e["newText"]) for n, e in enumerate(edits)]
+    for start, _, end, new in sorted(spans, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
