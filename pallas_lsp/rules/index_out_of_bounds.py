@@ -140,9 +140,9 @@ def _fixes(line: Line, element: ast.expr, numbers: Sequence[int]) -> Iterator[Fi
             editor.replace(element, str(dim - 1))
             yield suggested(f"Use the last index, {dim - 1}", editor)
         return
-    start, size, stride, _ = numbers
+    start, length, stride, _ = numbers
     first, second = syntax.argument(element, 0, "start"), syntax.argument(element, 1, "size")
-    fits = dim - 1 - (size - 1) * stride
+    fits = dim - 1 - (length - 1) * stride
     if first is not None and fits >= 0:
         editor = Editor(line.path, syntax)
         editor.replace(first, str(fits))

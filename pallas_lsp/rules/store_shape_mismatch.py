@@ -62,7 +62,10 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     location = store.location if store is not None else context.locate(fault)
     source = f"`{short(context.source(location), 50)}`" if store is not None else "The value"
     a_scalar = "is a scalar" if given == [] else f"has the shape {shape_text(given)}"
-    message = f"{source} {a_scalar}, but {target} takes the shape {shape_text(wanted)}: a store does not broadcast or reshape."
+    message = (
+        f"{source} {a_scalar}, but {target} takes the shape {shape_text(wanted)}: "
+        "a store does not broadcast or reshape."
+    )
     related = []
     if store is not None and store.target_location is not None:
         related.append(Related(store.target_location, f"This part of the ref has the shape {shape_text(wanted)}."))

@@ -61,8 +61,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     mark = _size(line)
     message = (
-        f"`{short(line.syntax.source(mark), 40)}` is a size that the kernel computes, but sizes must be numbers while the "
-        "kernel is traced. Use the largest size and leave out the rest with a mask."
+        f"`{short(line.syntax.source(mark), 40)}` is a size that the kernel computes, but sizes must be numbers while "
+        "the kernel is traced. Use the largest size and leave out the rest with a mask."
     )
     return finding(__name__, fault, context, line.at(mark), message)
 

@@ -56,13 +56,17 @@ _EXCEPTIONS = (
 )
 _CONVERSIONS = {"int": "int32", "float": "float32", "bool": "bool_", "complex": "complex64"}
 _NUMPY = ("jax.numpy", "jnp")
-_SAME_NAMES = frozenset(
-    "abs add all any arange arccos arcsin arctan arctan2 array asarray broadcast_to ceil clip cos cosh divide dot exp "
-    "exp2 expand_dims expm1 floor full full_like log log1p log2 matmul max maximum mean min minimum mod multiply negative "
-    "ones ones_like power prod reshape round sign sin sinh sqrt square squeeze stack subtract sum swapaxes tan tanh "
-    "transpose where zeros zeros_like concatenate cumsum argmax argmin sort outer einsum isnan isinf logical_and "
-    "logical_or logical_not float32 int32".split()
-)
+# fmt: off
+_SAME_NAMES = frozenset({
+    "abs", "add", "all", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "array", "asarray",
+    "broadcast_to", "ceil", "clip", "cos", "cosh", "divide", "dot", "exp", "exp2", "expand_dims", "expm1",
+    "floor", "full", "full_like", "log", "log1p", "log2", "matmul", "max", "maximum", "mean", "min", "minimum",
+    "mod", "multiply", "negative", "ones", "ones_like", "power", "prod", "reshape", "round", "sign", "sin",
+    "sinh", "sqrt", "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "tan", "tanh", "transpose",
+    "where", "zeros", "zeros_like", "concatenate", "cumsum", "argmax", "argmin", "sort", "outer", "einsum",
+    "isnan", "isinf", "logical_and", "logical_or", "logical_not", "float32", "int32",
+})
+# fmt: on
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -112,8 +116,8 @@ def _described(line: Line, node: ast.expr, typed: str, formats: bool) -> tuple[s
     if isinstance(node, ast.Subscript):
         if line.kind(node.value) == "array":
             message = (
-                f"`{short(source(node.value), 30)}` is a NumPy array, which takes no traced index{typed}: {why}. Pass it to "
-                "the kernel as an input and index its ref."
+                f"`{short(source(node.value), 30)}` is a NumPy array, which takes no traced index{typed}: {why}. Pass it "
+                "to the kernel as an input and index its ref."
             )
             return message, node, []
         if isinstance(node.value, ast.Name) and line.kind(node.value) in ("traced", "ref"):
