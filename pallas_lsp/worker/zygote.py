@@ -154,7 +154,7 @@ class Zygote:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self._selector.close()
-        for descriptor in (self._incoming, self._wake, self._signalled, *(r.pipe for r in self._runs.values())):
+        for descriptor in (self._incoming, self._wake, self._signalled, *(r.pipe for r in self._runs.values() if r.pipe >= 0)):
             os.close(descriptor)
         self._writer.close()
         with contextlib.suppress(OSError):
