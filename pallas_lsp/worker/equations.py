@@ -71,9 +71,27 @@ _NAMED = (
 )
 
 
+_OPERATION = re.compile(r"'(\w+\.\w+)' op ")
+# What an operation that a verifier refuses was lowered from.
+_LOWERED_FROM = {
+    "tpu.enqueue_dma": "dma_start",
+    "tpu.wait_dma": "dma_wait",
+    "tpu.wait_dma2": "dma_wait",
+    "tpu.matmul": "dot_general",
+    "tpu.sem_signal": "semaphore_signal",
+    "tpu.sem_wait": "semaphore_wait",
+    "tpu.transpose": "transpose",
+    "tpu.concatenate": "concatenate",
+    "vector.extract_strided_slice": "slice",
+    "vector.shape_cast": "reshape",
+    "vector.transpose": "transpose",
+}
+
+
 def named_in(message: str, jaxpr: Any) -> Chain:
     """The chain of the first equation whose primitive a message names, or an empty one."""
     names = [match[1] for pattern in _NAMED if (match := pattern.search(message))]
+    names += [_LOWERED_FROM[name] for name in _OPERATION.findall(message) if name in _LOWERED_FROM]
     for chain in chains(jaxpr):
         if chain[-1].primitive.name in names:
             return chain
@@ -81,12 +99,19 @@ def named_in(message: str, jaxpr: Any) -> Chain:
 
 
 def at(frame: frames.Frame, jaxpr: Any) -> Chain:
-    """The chain of the equation whose innermost user frame starts where ``frame`` does (MLIR keeps only the start)."""
+    """The chain of the equation whose innermost user frame is where ``frame`` is.
+
+    MLIR keeps the start of a place, and its end where it is on the same line: ``x_ref[...] @ y`` starts where
+    ``x_ref[...]`` does.
+    """
+    starting: Chain = ()
     for chain in chains(jaxpr):
         found = innermost_frames(chain)
         if found and all(found[-1].get(key) == frame.get(key) for key in ("path", "line", "column")):
-            return chain
-    return ()
+            if frame.get("end_column") in (None, found[-1].get("end_column")):
+                return chain
+            starting = starting or chain
+    return starting
 
 
 def on_line(frame: frames.Frame, jaxpr: Any) -> Chain:

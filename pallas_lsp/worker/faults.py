@@ -143,8 +143,9 @@ def _anchors(
             found.append({"by": by, "frames": places})
 
     if own and own[-1].get("column") is None and program is not None:
-        # A traceback that jax made from MLIR has lines only; the equation there knows its columns.
-        on_line = equations.on_line(own[-1], program)
+        # A traceback that jax made from MLIR has lines only; what MLIR said, or the equation there, knows the columns.
+        said = _said(error)
+        on_line = (equations.at(said[0], program) if said else ()) or equations.on_line(own[-1], program)
         add("traceback", equations.innermost_frames(on_line) or own)
         at = on_line or at
     add("traceback", own)
@@ -160,7 +161,7 @@ def _anchors(
         add("mlir", operation[::-1])
     if not own and not operation:
         # Verifiers name the operation in their message alone.
-        in_message = frames.of_location(message(error))
+        in_message = _said(error)
         exact = equations.at(in_message[0], program) if in_message and program is not None else ()
         add("mlir", equations.innermost_frames(exact) or in_message[::-1])
         at = exact or at
@@ -170,6 +171,12 @@ def _anchors(
         by = "cause" if type(link).__name__ == "JaxStackTraceBeforeTransformation" else "context"
         add(by, places)
     return found, at
+
+
+def _said(error: BaseException) -> list[frames.Frame]:
+    """The user's places in the first location that an error's message, or that of one it came from, names."""
+    found = (frames.of_location(message(each)) for each in (error, *chain(error)))
+    return next((places for places in found if places), [])
 
 
 # -- a fault of Pallas, or the driver's own business -----------------------------------------------------------------
