@@ -154,7 +154,8 @@ class Zygote:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self._selector.close()
-        for descriptor in (self._incoming, self._wake, self._signalled, *(r.pipe for r in self._runs.values() if r.pipe >= 0)):
+        pipes = [run.pipe for run in self._runs.values() if run.pipe >= 0]  # -1: at its end, but not reaped yet
+        for descriptor in (self._incoming, self._wake, self._signalled, *pipes):
             os.close(descriptor)
         self._writer.close()
         with contextlib.suppress(OSError):
