@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "show the page of a rule, or list all rules",
     "doctor": "say what is installed, what is missing and what to do",
     "serve": "run the language server for an editor",
+    "trust": "say whether the language server may run a folder's code",
 }
 """Name and help.  The module ``pallas_lsp.cli.NAME`` has ``configure(parser)`` and ``run(arguments) -> exit code``."""
 

@@ -38,36 +38,42 @@ class Move:
         shift = len(self._new.text) - len(self._old.text)
         edit_end = len(self._old.text) - self._suffix
         if end <= self._prefix:
-            return range_
+            return self._range(start, end)
         if start >= edit_end:
-            return self._new.range(start + shift, end + shift)
+            return self._range(start + shift, end + shift)
         if start <= self._prefix and end >= edit_end:  # the edit is inside the range: it grows or shrinks
-            return self._new.range(start, end + shift) if end + shift > start or start == end else None
+            return self._range(start, end + shift) if end + shift > start or start == end else None
         return self._by_lines(range_)
 
+    def _range(self, start: int, end: int) -> Range:
+        return Range(self._clamped(self._new.position(start)), self._clamped(self._new.position(end)))
+
+    def _clamped(self, position: Position) -> Position:
+        """A position that is in no line ending."""
+        return Position(position.line, min(position.character, len(self._new[position.line])))
+
     def _by_lines(self, range_: Range) -> Range | None:
-        start, end = self._position(range_.start), self._position(range_.end)
+        start, end = self._position(range_.start, is_start=True), self._position(range_.end, is_start=False)
         if start is None:
             return None
         if end is None or end <= start:
             return self._new.line_range(start.line)
         return Range(start, end)
 
-    def _position(self, position: Position) -> Position | None:
+    def _position(self, position: Position, *, is_start: bool) -> Position | None:
         line = self._lines().get(position.line)
         if line is None:
             return None
         before, after = self._old[position.line], self._new[line]
-        if before == after:
-            return Position(line, position.character)
+        character = min(position.character, len(before))
         shortest = min(len(before), len(after))
         start = _common(before, after, shortest, _same_start)
-        if position.character <= start:
-            return Position(line, position.character)
         end = _common(before, after, shortest - start, _same_end)
-        if position.character >= len(before) - end:
-            return Position(line, position.character + len(after) - len(before))
-        return Position(line, min(position.character, len(after)))
+        unmoved, shifted = character <= start, character >= len(before) - end
+        # Where text was inserted at the very place, a range starts after it and ends before it.
+        if shifted and (is_start or not unmoved):
+            return Position(line, character + len(after) - len(before))
+        return Position(line, character if unmoved else min(character, len(after)))
 
     def _lines(self) -> dict[int, int]:
         """Old line to new line, for the lines that exist in both; changed lines are paired in their order."""
