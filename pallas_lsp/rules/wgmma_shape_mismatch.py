@@ -18,8 +18,8 @@ plgpu.wgmma(acc, a_smem, b_smem.T)
 ```
 
 ## Fix safety
-The fixes are suggestions: transposing an operand fits the shapes, and so does another accumulator; which one was meant
-the shapes do not tell.
+The fixes are suggestions: transposing an operand fits the shapes, and so does another accumulator; which one was
+meant the shapes do not tell.
 
 ## Applies to
 Mosaic GPU on Hopper; jax 0.10, 0.11 and 0.12.

@@ -1,7 +1,7 @@
 """
 ## What it does
-Finds products whose sizes Hopper's wgmma instruction does not have: m that is no multiple of 64, n that is no multiple
-of 8 or larger than 256, k that is no multiple of the instruction's depth.
+Finds products whose sizes Hopper's wgmma instruction does not have: m that is no multiple of 64, n that is no
+multiple of 8 or larger than 256, k that is no multiple of the instruction's depth.
 
 ## Why it is wrong
 One wgmma instruction of a warpgroup computes 64 rows and up to 256 columns, 32 bytes deep. Mosaic GPU repeats it for
@@ -28,8 +28,8 @@ The fixes change a size of the kernel's blocks and are suggestions.
 Mosaic GPU on Hopper; jax 0.10, 0.11 and 0.12.
 
 ## Source
-`WGMMAAccumulator.zero`, `wgmma` and `wgmma_m64` in `jax/experimental/mosaic/gpu/wgmma.py`;
-`_wgmma_constraint_system` in `jax/experimental/mosaic/gpu/layout_inference.py`; the verifier of `mosaic_gpu.wgmma`.
+`WGMMAAccumulator.zero`, `wgmma` and `wgmma_m64` in `jax/experimental/mosaic/gpu/wgmma.py`; `_wgmma_constraint_system`
+in `jax/experimental/mosaic/gpu/layout_inference.py`; the verifier of `mosaic_gpu.wgmma`.
 """
 
 from __future__ import annotations

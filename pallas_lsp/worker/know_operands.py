@@ -232,12 +232,29 @@ def _describe(
     with contextlib.suppress(Exception):
         described |= _type(TransformedRef(aval, transforms).type)
     described["view"] = [type(t).__name__ for t in transforms]
+    with contextlib.suppress(Exception):
+        slices = [_slices(t) for t in transforms if type(t).__name__ == "NDIndexer"]
+        if slices:
+            described["slices"] = slices
     made = allocation_of(aval if known is None else known)
     if made is not None:
         described["allocation"] = describe_allocation(made)
     elif (index := next((i for i, a in enumerate(arguments) if a is aval), None)) is not None:
         described["argument"] = index
     return described
+
+
+def _slices(indexer: Any) -> list[dict[str, Any]]:
+    """(start, size, stride) of a slice in each dimension; ``start`` is None where only the running kernel knows it."""
+    found = []
+    for index in indexer.indices:
+        start, size = getattr(index, "start", index), getattr(index, "size", None)
+        stride = getattr(index, "stride", 1)
+        entry = {"start": int(start) if isinstance(start, int) else None}
+        if isinstance(size, int):
+            entry |= {"size": size, "stride": stride if isinstance(stride, int) else None}
+        found.append(entry)
+    return found
 
 
 def describe_allocation(made: Any) -> dict[str, Any]:

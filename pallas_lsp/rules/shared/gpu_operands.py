@@ -88,6 +88,8 @@ class Operand:
     space: str
     view: tuple[str, ...]
     allocation: Allocation | None
+    slices: tuple[tuple[Mapping[str, Any], ...], ...] = ()
+    """For each slice in turn, for each dimension: ``start`` (None where traced), ``size`` (absent for an index)."""
 
     @property
     def type(self) -> str:
@@ -124,6 +126,7 @@ def _operand(entry: Mapping[str, Any]) -> Operand:
         str(entry.get("memory_space", "")) if "memory_space" in entry else "value",
         tuple(entry.get("view") or ()),
         allocation(made) if isinstance(made, Mapping) else None,
+        tuple(tuple(each) for each in entry.get("slices") or ()),
     )
 
 

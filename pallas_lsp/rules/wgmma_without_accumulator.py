@@ -1,0 +1,117 @@
+"""
+## What it does
+Finds calls of `plgpu.wgmma` whose first argument is no accumulator: a ref in GMEM, SMEM or TMEM.
+
+## Why it is wrong
+Hopper's wgmma accumulates in registers. The ref that stands for them is allocated with `plgpu.ACC(shape, dtype)` by
+`pl.run_scoped` and lives inside that scope. Results in TMEM are Blackwell's, where the product is
+`plgpu.tcgen05_mma`.
+
+## Example
+```python
+plgpu.wgmma(o_gmem, a_smem, b_smem)
+```
+
+## Use instead
+```python
+def product(acc_ref):
+    plgpu.wgmma(acc_ref, a_smem, b_smem)
+    return acc_ref[...]
+
+o_gmem[...] = pl.run_scoped(product, plgpu.ACC((64, 128), jnp.float32))
+```
+
+## Fix safety
+The fix puts the product into a scope and stores its value where it was to be accumulated; it is a suggestion: what
+the ref held before is not added.
+
+## Applies to
+Mosaic GPU; jax 0.10, 0.11 and 0.12.
+
+## Source
+`_wgmma_ref_effectful_abstract_eval`, `wgmma_accumulator_load` and `wgmma_accumulator_store` in
+`jax/_src/pallas/mosaic_gpu/primitives.py`, "Expected WGMMAAbstractAccumulatorRef".
+"""
+
+from __future__ import annotations
+
+import ast
+
+from pallas_lsp.model import Fault, Finding, Fix
+from pallas_lsp.rules.context import Context, raised_in
+from pallas_lsp.rules.shared.accumulators import spell_accumulator, unique_name
+from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.gpu_mma import dtype_text
+from pallas_lsp.rules.shared.gpu_operands import (
+    PRIMITIVES,
+    Operand,
+    argument,
+    call_spot,
+    operands,
+    place,
+    quoted,
+    shape_text,
+)
+from pallas_lsp.rules.shared.uses import PALLAS
+from pallas_lsp.source.edits import Editor
+
+SINCE = "0.1.0"
+SITES = (
+    (PRIMITIVES, "_wgmma_ref_effectful_abstract_eval"),
+    (PRIMITIVES, "wgmma_accumulator_load"),
+    (PRIMITIVES, "wgmma_accumulator_store"),
+    (PRIMITIVES, "_wgmma_accumulator_store_abstract_eval"),
+)
+_SPACES = {"gmem": "GMEM", "smem": "SMEM", "tmem": "TMEM"}
+
+
+def judge(fault: Fault, context: Context) -> Finding | None:
+    functions = [function for _, function in SITES]
+    if not raised_in(fault, PRIMITIVES, *functions) or not fault.exception.endswith("TypeError"):
+        return None
+    acc = operands(fault).get("acc")
+    where = f" in {_SPACES[acc.space]}" if acc is not None and acc.space in _SPACES else ""
+    name = quoted(context, fault, "acc", "The accumulator")
+    text = (
+        f"{name} is a ref{where}, but `wgmma` accumulates in registers: it takes a `plgpu.ACC(...)` of `pl.run_scoped`."
+    )
+    if acc is not None and acc.space == "tmem":
+        text += " Products into TMEM are `plgpu.tcgen05_mma` (Blackwell)."
+    related = acc.related(context, "It is allocated here.") if acc is not None else ()
+    return finding(__name__, fault, context, place(context, fault, "acc"), text, related, [_fix(context, fault, acc)])
+
+
+def _fix(context: Context, fault: Fault, acc: Operand | None) -> Fix | None:
+    """The product in a scope of its own, its value stored into the ref that was given."""
+    call, given = call_spot(context, fault, "wgmma"), argument(context, fault, "acc")
+    if call is None or given is None or acc is None or acc.shape is None or acc.space not in ("gmem", "smem"):
+        return None
+    syntax = call.syntax
+    statement = syntax.statement(call.node)
+    if not isinstance(statement, ast.Expr) or statement.value is not call.node:
+        return None
+    if syntax.range(statement).start.line != syntax.range(statement).end.line:
+        return None
+    edits = Editor(call.path, syntax)
+    make, scoped = spell_accumulator(edits, call.node), edits.spell(f"{PALLAS[0]}.run_scoped", call.node, PALLAS)
+    dtype = dtype_text(edits, call.node, acc.dtype)
+    if make is None or scoped is None or dtype is None:
+        return None
+    name = unique_name(syntax, call.node, "acc_ref")
+    function = unique_name(syntax, call.node, "product")
+    line = syntax.lines[syntax.range(statement).start.line]
+    indent = line[: len(line) - len(line.lstrip())]
+    start, end = syntax.span(given.node)
+    own_start, own_end = syntax.span(call.node)
+    product = syntax.text[own_start:start] + name + syntax.text[end:own_end]
+    newline = syntax.lines.newline
+    target = f"{given.source}[...]" if isinstance(given.node, ast.Name) else given.source.replace(".at[", "[", 1)
+    lines = [
+        f"def {function}({name}):",
+        f"{indent}    {product}",
+        f"{indent}    return {name}[...]",
+        "",
+        f"{indent}{target} = {scoped}({function}, {make}({shape_text(acc.shape)}, {dtype}))",
+    ]
+    edits.replace(statement, newline.join(lines))
+    return suggested("Accumulate in a scope with `plgpu.ACC` and store its value", edits)
