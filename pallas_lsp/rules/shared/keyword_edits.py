@@ -56,3 +56,17 @@ def wrap(spot: Spot | None, before: str, after: str, title: str, safety: Safety 
     editor.insert(start, before)
     editor.insert(end, after)
     return (Fix(title, editor.edits(), safety),)
+
+
+def cast(spot: Spot | None, dtype: str, title: str, safety: Safety = Safety.SUGGESTED) -> Sequence[Fix]:
+    """Append ``.astype(dtype)`` to an expression; one that ends in a cast gets another type instead."""
+    if spot is None:
+        return ()
+    node = spot.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        given = spot.syntax.argument(node, 0, "dtype")
+        return replace(spot.at(given), dtype, title, safety) if given is not None else ()
+    simple = isinstance(node, ast.Name | ast.Subscript | ast.Call | ast.Attribute)
+    whole = Editor(spot.path, spot.syntax).whole(node) != spot.syntax.span(node)
+    before, after = ("", "") if simple or whole else ("(", ")")
+    return wrap(spot, before, f"{after}.astype({dtype})", title, safety)
