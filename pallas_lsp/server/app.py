@@ -95,6 +95,9 @@ class PallasServer(LanguageServer):
         self.bars.enabled = self.client.progress
         self.documents.encoding = types.PositionEncodingKind(self.protocol.workspace.position_encoding).value
         options = params.initialization_options
+        if isinstance(options, dict) and options.get("commands") is False:
+            # The client has commands of these names itself and would refuse to take ours; it may still ask for them.
+            self.protocol.fm.commands.clear()
         trusted = options.get("trusted") if isinstance(options, dict) else None
         self.consent.said = trusted if isinstance(trusted, bool) else None
         if params.process_id is not None:

@@ -24,6 +24,7 @@ from pallas_lsp.server.status import StatusReporter
 logger = logging.getLogger(__name__)
 
 _UNTRUSTED = "the folder is not trusted, so that its code is not run"
+_READ_ONLY = "the setting 'stages' is 'read', so that no code is run"
 _NEXT = {Stage.READ: "building", Stage.BUILD: "tracing", Stage.TRACE: "lowering"}
 
 
@@ -67,10 +68,18 @@ class Checker:
             with self._bars.start(title, lambda: self.scheduler.cancel(path)) as bar:
 
                 def on_report(report: Report) -> None:
-                    self._take(report, document, snapshot, settings, bar, trusted=trusted)
+                    last = report.final or (settings.stage is Stage.TRACE and report.stage is Stage.TRACE)
+                    self._take(replace(report, final=last), document, snapshot, settings, bar, trusted=trusted)
+                    if last and not report.final:
+                        checking.cancel()  # lowering is not wanted
 
-                await engine.check(snapshot, path, on_report, run=trusted)
+                run = trusted and settings.stage is not Stage.READ
+                checking = asyncio.ensure_future(engine.check(snapshot, path, on_report, run=run))
+                await asyncio.wait([checking])
+                if not checking.cancelled():
+                    checking.result()
         except asyncio.CancelledError:
+            checking.cancel()
             self._status.idle(document.uri)
             raise
         result = self._results.get(path)
@@ -91,7 +100,10 @@ class Checker:
             return
         parsed = all(problem.kind != "syntax" for problem in report.problems)
         findings = tuple(filter(None, (_as_set(finding, settings) for finding in report.findings)))
-        launches = report.launches if trusted else tuple(replace(each, reason=_UNTRUSTED) for each in report.launches)
+        launches = report.launches
+        if not trusted or settings.stage is Stage.READ:
+            reason = _READ_ONLY if trusted else _UNTRUSTED
+            launches = tuple(replace(each, reason=reason) for each in launches)
         shown = replace(report, findings=findings, launches=launches)
         changed = self._results.replace(report, shown, snapshot, parsed=parsed)
         result = self._results.get(report.path)

@@ -266,15 +266,14 @@ class CodeActions:
 
     async def _fix_all_edit(self, document: OpenDocument) -> types.WorkspaceEdit | None:
         result = self._results.get(document.path)
-        if result is None or result.snapshot is None or result.report is None or not result.final or not result.parsed:
+        if result is None or result.snapshot is None or not result.final or not result.parsed or not result.ran:
             return None
-        snapshot, settings = result.snapshot, self._configuration.of(document.path)
+        engine, snapshot, settings = self._engine(result), result.snapshot, self._configuration.of(document.path)
         edits: list[Edit] = []
         try:
             async with asyncio.timeout(_FIX_ALL_SECONDS):
-                edits = await fix_all(
-                    self._engine(result), snapshot, result.report, lambda each: settings.severity(each.rule) != "off"
-                )
+                report = result.report or await engine.check(snapshot, document.path)
+                edits = await fix_all(engine, snapshot, report, lambda each: settings.severity(each.rule) != "off")
         except TimeoutError:
             self._show(
                 types.ShowMessageParams(

@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from pallas_lsp import __version__
 from pallas_lsp.engine.errors import WorkerUnavailable
-from pallas_lsp.rules.base import rule_named
+from pallas_lsp.rules.base import registry, rule_named
 from pallas_lsp.server.pages import page_text, page_uri, web_pages
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ async def explain_rule(server: PallasServer, arguments: Sequence[Any]) -> str:
         text = f"{name}: {rule.summary}" if rule is not None else name
         server.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
     return page
+
+
+async def rules(_: PallasServer, __: Sequence[Any]) -> list[dict[str, str]]:
+    """The names and summaries of all rules."""
+    return [{"name": rule.name, "summary": rule.summary} for rule in sorted(registry(), key=lambda each: each.name)]
 
 
 async def trust(server: PallasServer, arguments: Sequence[Any]) -> str:
@@ -134,6 +139,7 @@ COMMANDS: dict[str, Handler] = {
     "pallas-lsp.checkFile": check_file,
     "pallas-lsp.cancel": cancel,
     "pallas-lsp.explainRule": explain_rule,
+    "pallas-lsp.rules": rules,
     "pallas-lsp.trust": trust,
     "pallas-lsp.debugInformation": debug_information,
 }

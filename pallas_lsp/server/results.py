@@ -22,11 +22,13 @@ _ORDER = list(Stage)
 class Known:
     """A finding at its present place.  ``id`` stays the same while it moves.
 
-    ``fresh`` is False once its text has changed: its fixes were made for the older text and are no longer offered.
+    ``text`` is what it marked when it was found.  ``fresh`` is False once its file has changed: its fixes were made for
+    the older text and are no longer offered.
     """
 
     id: str
     finding: Finding
+    text: str
     fresh: bool = True
 
 
@@ -41,6 +43,8 @@ class Result:
     stage: Stage = Stage.READ
     final: bool = False
     parsed: bool = True
+    ran: bool = True
+    """False where the code stopped before any kernel was reached, so that older findings are kept."""
     seconds: float = 0.0
     snapshot: Snapshot | None = None
     report: Report | None = None
@@ -90,7 +94,8 @@ class Results:
         changed.
 
         Before the final report, findings of later stages stay: they are about to be confirmed or replaced.  A text
-        that does not parse tells nothing, so that all findings stay.
+        that does not parse tells nothing, so that all findings stay.  One whose code stops before any kernel is
+        reached (a name that is half typed) tells nothing of kernels either: findings stay whose own text did.
         """
         old = self._by_owner.get(report.path) or Result(report.path)
         if not parsed:
@@ -99,7 +104,10 @@ class Results:
             return new.paths
         placer = _Placer(self._documents, snapshot)
         found = [known for known in map(placer.known, shown.findings) if known is not None]
-        if not report.final:
+        ran = not _stopped_early(report) or not old.found
+        if not ran:
+            found += [replace(known, fresh=False) for known in old.found if self._is_untouched(known)]
+        elif not report.final:
             reached = _ORDER.index(report.stage)
             found += [known for known in old.found if _ORDER.index(known.finding.stage) > reached]
         new = Result(
@@ -109,12 +117,19 @@ class Results:
             problems=report.problems,
             stage=report.stage,
             final=report.final,
+            ran=ran,
             seconds=report.seconds,
             snapshot=snapshot,
-            report=report if report.final else None,
+            # One that was cut off before lowering says too little to compare with.
+            report=report if report.final and ran and report.stage is not Stage.TRACE else None,
         )
         self._by_owner[report.path] = new
         return old.paths | new.paths
+
+    def _is_untouched(self, known: Known) -> bool:
+        location = known.finding.location
+        lines = self._documents.lines(location.path)
+        return lines is not None and lines.slice(location.range) == known.text
 
     def edited(self, old: OpenDocument, new: OpenDocument) -> None:
         """A document changed: move everything that stands in it."""
@@ -127,6 +142,13 @@ class Results:
             move = move or Move(old.lines, new.lines)
             result.found = tuple(filter(None, (_moved(known, old.path, move) for known in result.found)))
             result.launches = tuple(filter(None, (_moved_launch(s, old.path, move) for s in result.launches)))
+
+
+def _stopped_early(report: Report) -> bool:
+    """Whether the file's code was run, has kernels, and stopped before it reached any."""
+    if report.stage is Stage.READ or report.findings or not report.launches:
+        return False
+    return not any(status.captures for status in report.launches)
 
 
 class _Placer:
@@ -153,7 +175,10 @@ class _Placer:
         return self._moves[path]
 
     def known(self, finding: Finding) -> Known | None:
-        known: Known | None = Known(finding_id(finding), finding)
+        document = self._snapshot.documents.get(finding.location.path)
+        lines = Lines(document.text) if document is not None else self._documents.lines(finding.location.path)
+        text = lines.slice(finding.location.range) if lines is not None else ""
+        known: Known | None = Known(finding_id(finding), finding, text)
         paths = {finding.location.path, *(related.location.path for related in finding.related)}
         for path in paths | {edit.path for fix in finding.fixes for edit in fix.edits}:
             move = self._move(path)
@@ -201,7 +226,8 @@ def _moved(known: Known, path: str, move: Move) -> Known | None:
         place = _moved_location(each.location, path, move)
         if place is not None:
             related.append(replace(each, location=place))
-    return Known(known.id, replace(finding, location=location, related=tuple(related)), fresh=False)
+    moved = replace(finding, location=location, related=tuple(related))
+    return replace(known, finding=moved, fresh=False)
 
 
 def _moved_launch(status: LaunchStatus, path: str, move: Move) -> LaunchStatus | None:

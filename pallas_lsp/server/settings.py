@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pallas_lsp.engine.settings import TARGETS, Limits, Settings
+from pallas_lsp.model import Stage
 from pallas_lsp.server.logs import LEVELS
 
 SECTION = "pallas-lsp"
+_STAGES = ("read", "trace", "lower")
 SEVERITIES = ("off", "error", "warning", "information", "hint")
-_OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable"}
-"""Read by editor extensions, not by the server."""
+_OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable", "codeLens", "confirm"}
+"""Read by editor extensions and other parts, not here."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ class FolderSettings:
     time_limit: float | None = None
     memory_limit: int | None = None
     rules: tuple[tuple[str, str], ...] = ()
+    stage: Stage = Stage.LOWER
+    """How far kernels are taken."""
+    discovery: bool = True
 
     def engine(self) -> Settings:
         limits = Limits()
@@ -42,6 +47,7 @@ class FolderSettings:
             limits=limits,
             targets={**TARGETS, **dict(self.targets)},
             environment=dict(self.environment),
+            discovery=self.discovery,
         )
 
     def severity(self, rule: str) -> str | None:
@@ -85,7 +91,7 @@ def read(options: Any, complain: Complain, base: ServerSettings | None = None) -
     return ServerSettings(folder, level)
 
 
-_SESSION = {"trusted", "status", "settings"}
+_SESSION = {"trusted", "status", "settings", "commands"}
 """Said once, in the initialization options."""
 
 
@@ -132,6 +138,19 @@ def _rules(value: Any) -> dict[str, Any]:
     return {"rules": tuple(sorted(value.items()))}
 
 
+def _stages(value: Any) -> dict[str, Any]:
+    if value not in _STAGES:
+        raise ValueError(f"must be one of {', '.join(_STAGES)}")
+    return {"stage": Stage(value)}
+
+
+def _discovery(value: Any) -> dict[str, Any]:
+    enabled = value.get("enable", True) if isinstance(value, Mapping) else value
+    if not isinstance(enabled, bool):
+        raise ValueError("must say {enable: true or false}")  # noqa: TRY004
+    return {"discovery": enabled}
+
+
 _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "interpreter": _interpreter,
     "python": _interpreter,
@@ -140,4 +159,6 @@ _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "timeLimit": _time_limit,
     "memoryLimit": _memory_limit,
     "rules": _rules,
+    "stages": _stages,
+    "discovery": _discovery,
 }

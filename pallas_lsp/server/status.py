@@ -113,6 +113,8 @@ def summary(result: Result, *, trusted: bool) -> str:
     if not result.parsed:
         return "The text does not parse; the results are those of the last text that did"
     found, reached = len(result.launches), result.reached
+    if not result.ran:
+        return "The code stops before it reaches a kernel; the results are those of the last text that reached one"
     if not found:
         return "No kernel launch in this file"
     launches = "1 kernel launch" if found == 1 else f"{found} kernel launches"

@@ -519,6 +519,7 @@ def test_commands(tmp_path):
         assert (await command("checkFile", s.uri()))["findings"] == 1
         assert len(s.engine.calls) == 2
         assert "# pallas-error" in await command("explainRule", "pallas-error", {"show": False})
+        assert "pallas-error" in [rule["name"] for rule in await command("rules")]
         information = await command("debugInformation")
         assert '"jax": "0.11.2"' in information
         assert "secret" not in information
@@ -546,5 +547,72 @@ def test_the_log_holds_no_source_text(tmp_path):
         await s.publication(1)
         assert s.sent("window/logMessage")
         assert "secret" not in str(s.sent("window/logMessage"))
+
+    in_session(tmp_path, test)
+
+
+def test_findings_stay_while_the_code_stops_before_any_kernel(tmp_path):
+    async def test(s: Session):
+        await s.initialize(options={"trusted": True, "status": True})
+        s.open("import jax\nbad\nworse\n")
+        found = (finding(s.path(), at(1, 0, 3)), finding(s.path(), at(2, 0, 5), "other"))
+        (await s.engine.called(0)).finish(*found, launches=(launch(s.path(), at(1, 0, 3), capture()),))
+        await s.publication(0)
+        s.change("import ja\nbad\nWORSE\n", 2)  # a name that is half typed, and an edit of what is marked
+        unreached = launch(s.path(), at(1, 0, 3), reason="the file's top level stopped")
+        (await s.engine.called(1)).finish(launches=(unreached,))
+        got = await s.publication(1)
+        assert (got["version"], s.rules(got)) == (2, [("pallas-error", 1, 0)])
+        assert "stops before it reaches a kernel" in s.sent("pallas/status")[-1]["message"]
+        s.change("import jax\nbad\nWORSE\n", 3)
+        (await s.engine.called(2)).finish(launches=(launch(s.path(), at(1, 0, 3), capture()),))
+        assert (await s.publication(2))["diagnostics"] == []
+
+    in_session(tmp_path, test)
+
+
+def test_findings_go_with_their_driver(tmp_path):
+    async def test(s: Session):
+        await s.initialize()
+        s.open("bad\nmain\n")
+        reached = launch(s.path(), at(0, 0, 3), capture())
+        (await s.engine.called(0)).finish(finding(s.path(), at(0, 0, 3)), launches=(reached,))
+        s.change("bad\n", 2)
+        unreached = launch(s.path(), at(0, 0, 3), reason="nothing calls it")
+        (await s.engine.called(1)).finish(launches=(unreached,), stage=Stage.READ)
+        await asyncio.sleep(0.1)
+        assert s.published()[-1]["diagnostics"] == []
+
+    in_session(tmp_path, test)
+
+
+def test_the_stages_that_are_wanted(tmp_path):
+    async def trace(s: Session):
+        await s.initialize(options={"trusted": True, "settings": {"stages": "trace"}})
+        s.open("bad\n")
+        call = await s.engine.called(0)
+        call.report(finding(s.path(), at(0, 0, 3)))
+        assert s.rules(await s.publication(0)) == [("pallas-error", 0, 0)]
+        await asyncio.sleep(0.1)
+        assert call.cancelled
+        assert not s.server.scheduler.busy(s.path())
+
+    async def read(s: Session):
+        await s.initialize(options={"trusted": True, "settings": {"stages": "read", "discovery": {"enable": False}}})
+        s.open("bad\n")
+        call = await s.engine.called(0)
+        assert not call.run
+        assert not s.engine.settings.discovery
+        call.finish(stage=Stage.READ)
+
+    in_session(tmp_path, trace)
+    in_session(tmp_path, read)
+
+
+def test_a_client_with_commands_of_its_own_is_offered_none(tmp_path):
+    async def test(s: Session):
+        result = await s.initialize(options={"trusted": True, "commands": False})
+        assert not result["capabilities"].get("executeCommandProvider", {}).get("commands")
+        assert await s.request("workspace/executeCommand", {"command": "pallas-lsp.cancel"}) == 0
 
     in_session(tmp_path, test)
