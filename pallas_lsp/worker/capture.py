@@ -162,7 +162,7 @@ class _Launch:
         return result
 
     def _capture(self, leaves: list[Any], call: list[frames.Frame]) -> Capture:
-        namespace = getattr(_function(self._body), "__globals__", {})
+        namespace = getattr(unwrapped(self._body), "__globals__", {})
         capture = self._session.new_capture(
             api=self._api,
             arguments=", ".join(compat.notation(leaf) for leaf in leaves),
@@ -177,7 +177,7 @@ class _Launch:
 
     def _key(self, leaves: list[Any]) -> tuple[Any, ...]:
         """What makes two launches the same kernel with the same types."""
-        code = getattr(_function(self._body), "__code__", None)
+        code = getattr(unwrapped(self._body), "__code__", None)
         place = tuple((f["path"], f["line"], f.get("column")) for f in self._here[-1:])
         types = tuple(compat.notation(leaf) for leaf in leaves)
         statics = _ADDRESS.sub("", f"{_plain(self._options)!r} {_closure(self._body)!r}")
@@ -229,7 +229,7 @@ def _is_array(leaf: Any) -> bool:
     return _is_typed(leaf) or isinstance(leaf, (int, float, complex))
 
 
-def _function(body: Any) -> Any:
+def unwrapped(body: Any) -> Any:
     """The function under partials, wrappers and bound methods."""
     for _ in range(16):
         if isinstance(body, functools.partial):
@@ -245,7 +245,7 @@ def _function(body: Any) -> Any:
 
 def body_of(body: Any) -> dict[str, Any] | None:
     """Path, first line and name of the unwrapped body: the kernel's identity."""
-    code = getattr(_function(body), "__code__", None)
+    code = getattr(unwrapped(body), "__code__", None)
     return {"path": code.co_filename, "line": code.co_firstlineno, "name": code.co_name} if code else None
 
 

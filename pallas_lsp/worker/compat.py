@@ -304,6 +304,14 @@ def _answer_core_count(cores: int) -> None:
         jax.Device.core_count = property(lambda _: cores)
 
 
+def compute_on_cpu() -> None:
+    """Keep what user code computes off the GPU, in a process that sees one: it is there to compile."""
+    import jax
+
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_default_device", jax.devices("cpu")[0])
+
+
 def quiet_environment() -> None:
     """Keep jax on the CPU and quiet; called before jax is imported."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")

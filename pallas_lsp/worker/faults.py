@@ -59,8 +59,9 @@ def describe(
     """
     own = list(frames.of_traceback(error.__traceback__))
     calls = frames.jax_calls(error.__traceback__)
-    at = equations.in_traceback(error.__traceback__) if stage == "lower" else ()
-    if stage == "lower" and program is not None and not equations.innermost_frames(at[1:]):
+    lowering = stage in ("lower", "confirm")
+    at = equations.in_traceback(error.__traceback__) if lowering else ()
+    if lowering and program is not None and not equations.innermost_frames(at[1:]):
         at = equations.named_in(str(error), program) or at
     facts = knowledge.of(error)
     _refine(facts.get("conflict", ()), program)
@@ -81,7 +82,7 @@ def describe(
         "driver": driver,
         "site": calls[0] if calls else None,
         "calls": calls,
-        "frames": [*(launch or []), *own] if stage != "lower" else own,
+        "frames": [*(launch or []), *own] if not lowering else own,
         "chain": [
             {
                 "exception": f"{type(link).__module__}.{type(link).__qualname__}",

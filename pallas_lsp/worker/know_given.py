@@ -38,7 +38,20 @@ def facts(options: dict[str, Any]) -> dict[str, Any]:
     for key, value in (("grid_spec", spec), ("compiler_params", options.get("compiler_params"))):
         if value is not None:
             found[key] = {"kind": type(value).__name__, "frames": births.of(value)}
+    mesh = {name: _plain(options[name]) for name in _MESH if options.get(name) is not None}
+    if mesh:
+        found["mesh"] = mesh
     return {"given": found} if found else {}
+
+
+_MESH = ("grid", "grid_names", "cluster", "cluster_names", "num_threads", "thread_name")
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and names of a mesh as JSON has them."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, (int, str)) else str(value)
 
 
 def _leaves(tree: Any) -> list[Any]:

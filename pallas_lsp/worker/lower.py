@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from typing import Any
 
-from . import backends, compat, equations
+from . import backends, compat, compiling, core_maps, equations
 from .capture import UNIT
 from .session import Capture, Session
 
 _MARK = re.compile(rf"{UNIT}(c\d+)")
-_KERNELS = ("pallas_call", "mpmd_map", "core_map")
 MOST_UNITS_PER_CAPTURE = 3
 
 
@@ -25,6 +25,10 @@ def harvest(session: Session, closed_jaxpr: Any) -> list[tuple[Capture, Any, tup
     for chain in equations.chains(compat.open_jaxpr(closed_jaxpr)):
         match = _MARK.search(str(chain[-1].params.get("name", "")))
         if match is None or match[1] not in session.captures:
+            stateful = core_maps.find(session, chain)
+            if stateful is not None and id(stateful[1]) not in seen:
+                seen.add(id(stateful[1]))
+                found.append((*stateful, chain))
             continue
         outer = next((e for e in chain if e.primitive.name == "shard_map"), chain[-1])
         if id(outer) not in seen:
@@ -49,9 +53,12 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
     session.stage("lower", capture.id)
     started = time.perf_counter()
     inside = [chain[-1] for chain in equations.chains(_mini(equation, program))]
-    if not any(e.primitive.name in _KERNELS for e in inside):
+    if not any(e.primitive.name in core_maps.KERNELS for e in inside):
         return
     jaxpr = _mini(equation, program)
+    if session.params.get("confirm") is not None:
+        _confirm(session, capture, jaxpr)
+        return
     failures: list[tuple[BaseException, str]] = []
     wanted = backends.targets(capture.backend, jaxpr, session.params.get("targets") or {})
     for platform, kind in wanted:
@@ -75,6 +82,41 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
     elif not capture.failed:
         capture.stage = "lower"
     session.tell_capture(capture)
+
+
+def _confirm(session: Session, capture: Capture, jaxpr: Any) -> None:
+    """Lower and compile on the attached GPU instead, unless the program's verdict is known."""
+    options = session.params["confirm"]
+    capture.resources["program"] = digest(jaxpr)
+    if capture.backend == "tpu" or capture.resources["program"] in set(options.get("known") or ()):
+        session.tell_capture(capture)
+        return
+    session.stage("confirm", capture.id)
+    gpu = compiling.device()
+    if gpu is None:
+        session.tell_capture(capture)
+        return
+    target = f"cuda:{gpu['compute_capability']}"
+    capture.resources["gpu"] = gpu
+    try:
+        capture.resources.update(compiling.compile_for_device(jaxpr, launch=bool(options.get("launch"))))
+    except Exception as error:
+        session.tell_fault(error, stage="confirm", capture=capture, target=target, program=jaxpr, launch=capture.call)
+        capture.failed = True
+    else:
+        capture.targets.append(target)
+        if not capture.failed:
+            capture.stage = "confirm"
+    session.tell_capture(capture)
+
+
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+
+
+def digest(jaxpr: Any) -> str:
+    """What makes a program the same from run to run: its equations, without addresses and capture numbers."""
+    text = _ADDRESS.sub("", _MARK.sub("", str(jaxpr)))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _lower_for(jaxpr: Any, platform: str, kind: str) -> None:

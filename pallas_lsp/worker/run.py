@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from . import births, capture, compat, devices, drivers, frames, know_operands, lower, module, overlay
+from . import births, capture, compat, core_maps, devices, drivers, frames, know_operands, lower, module, overlay
 from .session import Emit, Session
 
 
@@ -27,10 +27,14 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     overlay.Overlay(documents).install()
     compat.preimport()
     session = Session(emit, params)
-    devices.pretend(*_ambient(documents[path], params))
+    if params.get("confirm") is None:
+        devices.pretend(*_ambient(documents[path], params))
+    else:
+        compat.compute_on_cpu()
     births.install()
     know_operands.install()
     capture.install(session)
+    core_maps.install(session)
     wanted = list(params.get("drivers") or [])
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
     session.stage("import")

@@ -197,3 +197,37 @@ if __name__ == "__main__":
 """,
     )
     assert [(c["backend"], c["stage"]) for c in events.captures] == [(backend, "lower")], events.faults
+
+
+def test_core_map_is_lowered_with_its_refs(jax_python: Any, worker_run: Any) -> None:
+    events = worker_run(
+        jax_python.python,
+        """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+def run(x, body):
+    def stateful(refs):
+        pl.core_map(plgpu.Mesh(grid=(2,), grid_names=("i",)))(lambda: body(*refs))
+    return pl.run_state(stateful)((x, jnp.zeros_like(x)))[1]
+
+def rows():
+    return pl.ds(jax.lax.axis_index("i") * 64, 64)
+
+def doubles(x_ref, y_ref):
+    y_ref[rows()] = x_ref[rows()] * 2
+
+def sums(x_ref, y_ref):
+    y_ref[rows()] = jnp.cumsum(x_ref[rows()], axis=0)
+
+if __name__ == "__main__":
+    run(jnp.ones((128, 128)), doubles)
+    jax.jit(run, static_argnums=1)(jnp.ones((128, 128)), sums)
+""",
+    )
+    assert [(c["api"], c["backend"], c["stage"]) for c in events.captures] == [
+        ("pl.core_map", "mosaic_gpu", "lower"),
+        ("pl.core_map", "mosaic_gpu", "trace"),
+    ]
+    assert [fault["equation"]["primitive"] for fault in events.faults] == ["cumsum"]
