@@ -68,7 +68,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 
 def _about_slices(fault: Fault) -> bool:
-    if "Array slice indices must have static" in fault.message:
+    if passed_through(fault, "jax/_src/numpy/indexing.py", "validate_slices"):
         return True
     if not fault.exception.endswith(("ConversionError", "ConcretizationTypeError")):
         return False

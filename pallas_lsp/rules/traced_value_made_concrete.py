@@ -116,8 +116,8 @@ def _described(line: Line, node: ast.expr, typed: str, formats: bool) -> tuple[s
     if isinstance(node, ast.Subscript):
         if line.kind(node.value) == "array":
             message = (
-                f"`{short(source(node.value), 30)}` is a NumPy array, which takes no traced index{typed}: {why}. Pass it "
-                "to the kernel as an input and index its ref."
+                f"`{short(source(node.value), 30)}` is a NumPy array, which takes no traced index{typed}: {why}. "
+                "Pass it to the kernel as an input and index its ref."
             )
             return message, node, []
         if isinstance(node.value, ast.Name) and line.kind(node.value) in ("traced", "ref"):

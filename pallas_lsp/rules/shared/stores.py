@@ -198,7 +198,8 @@ def _ones(store: Store, given: Sequence[int], wanted: Sequence[int]) -> Fix | No
         return None
     source = parenthesised(store.syntax, store.value)
     if len(given) < len(wanted):
-        index, rest = [], list(given)
+        index: list[str] = []
+        rest = list(given)
         for size in wanted:
             if rest and size == rest[0] and (size != 1 or len(rest) > wanted[len(index) :].count(1) - 1):
                 rest.pop(0)
@@ -210,7 +211,8 @@ def _ones(store: Store, given: Sequence[int], wanted: Sequence[int]) -> Fix | No
         text = f"{source}[{', '.join(index)}]"
         title = f"Add the missing dimension: `[{', '.join(index)}]`"
     elif len(given) > len(wanted):
-        index, rest = [], list(wanted)
+        index = []
+        rest = list(wanted)
         for position, size in enumerate(given):
             left = len(given) - position
             if rest and size == rest[0] and (size != 1 or left <= len(rest)):

@@ -1,0 +1,162 @@
+"""
+## What it does
+Finds arrays that a kernel or an index map uses without having been given them: of the module, of the function around
+it, bound by `functools.partial`, or traced by an enclosing `jax.jit`.
+
+## Why it is wrong
+A kernel runs on its own: it has its refs, numbers that Python knows while it traces, and what it computes of them. An
+array from outside would have to be passed as an input. Index maps have the grid's indices and scalar-prefetch refs
+only.
+
+## Example
+```python
+WINDOW = jnp.hanning(128)
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * WINDOW
+```
+
+## Use instead
+```python
+def kernel(x_ref, window_ref, o_ref):
+    o_ref[...] = x_ref[...] * window_ref[...]
+
+pl.pallas_call(kernel, in_specs=[..., pl.BlockSpec((128,), lambda i: (0,))], ...)(x, WINDOW)
+```
+
+A number is better taken as a Python number: `float(SCALE)`, or a static argument of the enclosing `jax.jit`.
+
+## Fix safety
+Passing the array as an input, computing it in the kernel, and taking the Python number of a scalar are suggestions.
+
+## Applies to
+All backends; jax 0.10, 0.11 and 0.12. `plgpu.kernel` and `pl.kernel` allow scalars from outside.
+
+## Source
+`_trace_kernel_to_jaxpr` in `jax/_src/pallas/pallas_call.py`, "captures constants"; `_error_if_non_ref_consts` in
+`jax/_src/pallas/mpmd.py`; `to_block_mapping` in `jax/_src/pallas/core.py`, "must not capture constants".
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pallas_lsp.model import Fault, Finding, Location, Related
+from pallas_lsp.rules.context import Context, raised_in
+from pallas_lsp.rules.messages import short
+from pallas_lsp.rules.shared.capture_fixes import fixes
+from pallas_lsp.rules.shared.findings import finding
+from pallas_lsp.rules.shared.launches import launch_of, type_text
+from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
+from pallas_lsp.rules.shared.specs import spec_of
+
+SINCE = "0.1.0"
+SITES = (
+    ("jax/_src/pallas/pallas_call.py", "_trace_kernel_to_jaxpr"),
+    ("jax/_src/pallas/mpmd.py", "_error_if_non_ref_consts"),
+    ("jax/_src/pallas/core.py", "BlockSpec.to_block_mapping"),
+)
+
+
+def judge(fault: Fault, context: Context) -> Finding | None:
+    captured = fault.facts.get("captured")
+    if not isinstance(captured, list) or not captured or "captur" not in fault.message:
+        return None
+    in_index_map = raised_in(fault, "jax/_src/pallas/core.py", "to_block_mapping")
+    entries = [e for e in captured if isinstance(e, Mapping)]
+    mpmd = raised_in(fault, "jax/_src/pallas/mpmd.py", "_error_if_non_ref_consts")
+    if mpmd:
+        entries = [e for e in entries if e.get("shape") != []]
+    if not entries:
+        return None
+    places = [_use(context, entry) for entry in entries]
+    first = next((i for i, spot in enumerate(places) if spot is not None), 0)
+    entry, spot = entries[first], places[first]
+    launch = launch_of(fault, context)
+    location = spot.location if spot is not None else None
+    if location is None:
+        spec = spec_of(fault, context) if in_index_map else None
+        location = spec.place() if spec is not None else launch.name if launch is not None else context.locate(fault)
+    message = _message(entry, spot, in_index_map)
+    related = list(_related(spot))
+    related += [
+        Related(other.location, f"`{short(other.source, 30)}` ({type_text(e)}) comes from outside, too.")
+        for e, other in zip(entries, places, strict=True)
+        if other is not None and other is not spot and other.location != location
+    ]
+    found = list(fixes(launch, entry, spot)) if launch is not None and not in_index_map and spot is not None else []
+    return finding(__name__, fault, context, location, message, related, found)
+
+
+def _message(entry: Mapping[str, Any], spot: Spot | None, in_index_map: bool) -> str:
+    name = f"`{short(spot.source, 40)}`" if spot is not None else "A value"
+    if entry.get("kind") == "traced":
+        what = f"a traced value, {type_text(entry)}, of the function around it"
+    elif entry.get("name"):
+        what = f"an array, {type_text(entry)}, from outside"
+    else:
+        what = f"an array, {type_text(entry)}, that Python makes while it traces"
+    if in_index_map:
+        only = "an index map may use only its arguments: the grid's indices and scalar-prefetch refs"
+        return f"{name} is {what}, but {only}."
+    end = "pass it as an input and read its ref"
+    if not entry.get("shape") and entry.get("kind") == "array":
+        end = "use a Python number, or pass it as an input"
+    return f"{name} is {what}: a kernel sees only what it is given. To use it, {end}."
+
+
+def _use(context: Context, entry: Mapping[str, Any]) -> Spot | None:
+    """The place in the body where the array is used: its name where that can be found, else the expression."""
+    for frames in entry.get("uses") or ():
+        for fact in reversed(frames):
+            frame = frame_from(fact)
+            if frame.origin != "workspace":
+                continue
+            spot = expression_at(context, frame)
+            if spot is None:
+                continue
+            named = _named(spot, entry)
+            if named is not None:
+                return spot.at(named)
+            if fact is frames[-1]:
+                return spot.at(_made(spot) or spot.node)
+    return None
+
+
+def _named(spot: Spot, entry: Mapping[str, Any]) -> ast.expr | None:
+    name = str(entry.get("name") or "")
+    if not name or name.isdigit():
+        return None
+    for node in ast.walk(spot.node):
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node, ast.expr):
+            continue
+        text = spot.syntax.source(node)
+        if text == name or (entry.get("scope") == "attribute" and text.endswith(f".{name.rpartition('.')[2]}")):
+            parent = spot.syntax.parent(node)
+            if entry.get("inside") and isinstance(parent, ast.Subscript) and parent.value is node:
+                return parent
+            return node
+    return None
+
+
+def _made(spot: Spot) -> ast.expr | None:
+    """The call that makes an array in the middle of an expression: ``jnp.array([...])``, ``np.linspace(...)``."""
+    for node in ast.walk(spot.node):
+        if isinstance(node, ast.Call):
+            name = spot.syntax.dotted(node.func) or ""
+            if name.startswith("numpy.") or name in ("jax.numpy.array", "jax.numpy.asarray"):
+                return node
+    return None
+
+
+def _related(spot: Spot | None) -> Iterator[Related]:
+    node = spot.node if spot is not None else None
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if spot is None or not isinstance(node, ast.Name):
+        return
+    binding = spot.syntax.binding(node)
+    if binding is not None and isinstance(binding.node, ast.Name | ast.arg):
+        yield Related(Location(spot.path, spot.syntax.range(binding.node)), "It is bound here.")
