@@ -49,6 +49,7 @@ _REWRITES: tuple[tuple[str, str], ...] = (
     (r"\bdtype\('?(\w+)'?\)", r"\1"),
     (r"^'(?:\w+\.)*(\w+)' op ", r"\1: "),
 )
+_COMMENT = re.compile(r"""^((?:[^#'"]|'[^']*'|"[^"]*")*)#.*$""")
 _COMPILED = tuple((re.compile(pattern, re.MULTILINE), new) for pattern, new in _REWRITES)
 
 
@@ -89,8 +90,9 @@ def _without_trees(text: str) -> str:
 
 
 def short(source: str, limit: int = 60) -> str:
-    """An expression on one line, to be quoted in a message."""
-    line = " ".join(source.split())
+    """An expression on one line and without comments, to be quoted in a message."""
+    lines = [_COMMENT.sub(r"\1", line) for line in source.splitlines()] if "\n" in source else [source]
+    line = re.sub(r"(?<=[([{]) | (?=[)\]}])|,? (?=[)\]])", "", " ".join(" ".join(lines).split()))
     return line if len(line) <= limit else line[: limit - 3].rstrip() + "..."
 
 

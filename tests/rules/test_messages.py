@@ -81,7 +81,8 @@ def test_any_message_can_be_cleaned(message: str) -> None:
 
 
 def test_short_and_listed() -> None:
-    assert short("f(\n    a,\n    b)") == "f( a, b)"
+    assert short("f(\n    a,  # one\n    '#b',\n)") == "f(a, '#b')"
+    assert short("f( a )  # kept") == "f(a)  # kept".replace("  ", " ")
     assert short("x" * 100) == "x" * 57 + "..."
     assert listed(["a", "b"]) == "a; b"
     assert listed(["a", "b", "c", "d", "e"]) == "a; b; c and 2 more"
