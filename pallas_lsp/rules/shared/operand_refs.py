@@ -68,7 +68,7 @@ def _described(entry: Mapping[str, Any], fault: Fault, context: Context) -> Kern
     spec = frames[-1] if frames else None
     role, number, name = "", -1, ""
     if not isinstance(index, int):
-        index = _of_frames(fault, frames)
+        index = _of_frames(fault, context, frames)
     if isinstance(index, int):
         role, number = position(fault, index, context)
         name = parameter_name(fault, context, index) or f"{_ROLE_NAMES.get(role, 'input')} {number}"
@@ -82,26 +82,29 @@ def _described(entry: Mapping[str, Any], fault: Fault, context: Context) -> Kern
     return KernelRef(name or "this ref", shape, str(entry.get("dtype", "")), space, role, number, place, frames)
 
 
-def _of_frames(fault: Fault, frames: Sequence[Frame]) -> int | None:
+def _of_frames(fault: Fault, context: Context, frames: Sequence[Frame]) -> int | None:
     """The argument of the body that a scratch was allocated for, by the place where it was made."""
     given = fault.facts.get("given") or {}
     places = [(spec.get("frames") or [None])[-1] for spec in given.get("scratch") or ()]
     at = [i for i, place in enumerate(places) if place is not None and frames and _same(place, frames[-1])]
-    inputs, outputs = counts(fault)
-    return int(given.get("prefetched", 0)) + inputs + outputs + at[0] if len(at) == 1 and inputs else None
+    if len(at) != 1:
+        return None
+    inputs, outputs = _counts(fault, context)
+    return int(given.get("prefetched", 0)) + inputs + outputs + at[0]
 
 
 def _same(fact: Mapping[str, Any], frame: Frame) -> bool:
     return (fact.get("path"), fact.get("line"), fact.get("column")) == (frame.path, frame.line, frame.column)
 
 
-def counts(fault: Fault) -> tuple[int, int]:
+def _counts(fault: Fault, context: Context) -> tuple[int, int]:
     """How many inputs (those that are prefetched not counted) and outputs a launch has, as far as the facts tell."""
     given = fault.facts.get("given") or {}
     launch = fault.facts.get("launch") or {}
-    inputs = len(launch["inputs"]) if "inputs" in launch else len(given.get("inputs") or ())
-    outputs = len(launch["outputs"]) if "outputs" in launch else len(given.get("outputs") or ())
-    return inputs, outputs
+    capture = context.capture(fault)
+    inputs = _argument_count(capture) - int(given.get("prefetched", 0)) if capture is not None else 0
+    outputs = len(given.get("outputs") or launch.get("outputs") or ()) or 1
+    return (inputs if inputs > 0 else len(given.get("inputs") or ())), outputs
 
 
 def position(fault: Fault, argument: int, context: Context) -> tuple[str, int]:
@@ -110,12 +113,9 @@ def position(fault: Fault, argument: int, context: Context) -> tuple[str, int]:
     index = argument - int(given.get("prefetched", 0))
     if index < 0:
         return "prefetched", argument
-    capture = context.capture(fault)
-    total = _argument_count(capture) - int(given.get("prefetched", 0)) if capture is not None else 0
-    inputs = total if total > 0 else counts(fault)[0]
+    inputs, outputs = _counts(fault, context)
     if index < inputs:
         return "inputs", index
-    outputs = len(given.get("outputs") or ()) or counts(fault)[1] or 1
     if index - inputs < outputs:
         return "outputs", index - inputs
     return "scratch", index - inputs - outputs

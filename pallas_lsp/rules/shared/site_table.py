@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,7 +74,18 @@ class Details:
 
     @cached_property
     def refs(self) -> tuple[operand_refs.KernelRef, ...]:
-        return operand_refs.of(self.fault, self.context)
+        found = operand_refs.of(self.fault, self.context)
+        name = self._named()
+        if len(found) == 1 and found[0].name == operand_refs.UNKNOWN.name and name:
+            return (replace(found[0], name=name),)
+        return found
+
+    def _named(self) -> str:
+        """The ref of ``ref[...]`` at fault, as it is written."""
+        node = self.spot.node if self.spot is not None else None
+        while isinstance(node, ast.Subscript | ast.Attribute):
+            node = node.value
+        return node.id if isinstance(node, ast.Name) else ""
 
     @property
     def ref(self) -> operand_refs.KernelRef:
