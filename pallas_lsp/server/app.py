@@ -137,6 +137,12 @@ class PallasServer(LanguageServer):
             "%s: %s. The server goes on; please report this with the log.", getattr(source, "__name__", source), error
         )
 
+    def pause(self) -> None:
+        """Stop what uses the engines, before they are ended or changed."""
+        self.code_actions.verifier.forget()
+        for document in self.documents.all():
+            self.scheduler.cancel(document.path)
+
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def stop(self, code: int, reason: str = "") -> None:

@@ -27,7 +27,7 @@ _CHECK_TIMEOUT = 600.0
 
 async def restart(server: PallasServer, _: Sequence[Any]) -> None:
     """End all workers and check the open documents again."""
-    server.code_actions.verifier.forget()
+    server.pause()
     await server.engines.close()
     server.checker.check_all()
 

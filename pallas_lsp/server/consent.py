@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from lsprotocol import types
 
-from pallas_lsp.server.trust import TrustError, TrustStore, canonical
+from pallas_lsp.server.trust import TrustError, TrustStore, canonical, is_too_wide
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +59,9 @@ class Consent:
     def decide(self, folder: str, trusted: bool) -> bool:
         """Keep an answer; returns it."""
         self._session[canonical(folder)] = trusted
+        if trusted and is_too_wide(folder):
+            logger.info("%s holds too much to be trusted for good: the answer is for this session only.", folder)
+            return trusted
         try:
             self._store.remember(folder, trusted)
         except TrustError as error:

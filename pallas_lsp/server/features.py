@@ -59,7 +59,14 @@ def _register_session(server: PallasServer, console: logging.Handler | None) -> 
             logger.warning("Ignored an invalid %s: it must say {trusted: true or false}", DID_CHANGE_TRUST)
             return
         server.consent.said = trusted
-        server.checker.check_all()
+        server.spawn(_trust_changed(server, trusted))
+
+
+async def _trust_changed(server: PallasServer, trusted: bool) -> None:
+    if not trusted:
+        server.pause()
+        await server.engines.close()
+    server.checker.check_all()
 
 
 async def _settle_in(server: PallasServer) -> None:
@@ -147,8 +154,8 @@ def _register_workspace(server: PallasServer) -> None:
 
 async def _reconfigure(server: PallasServer) -> None:
     await server.configuration.pull()
+    server.pause()
     await server.engines.keep(server.configuration.in_use())
-    server.code_actions.verifier.forget()
     server.checker.check_all()
 
 

@@ -87,6 +87,12 @@ def default_path() -> Path:
     return Path(platformdirs.user_state_dir("pallas-lsp", appauthor=False), "trust.json")
 
 
+def is_too_wide(folder: str) -> bool:
+    """Whether a folder is the home directory or holds it: an answer for it would be one for everything."""
+    home = Path(canonical("~"))
+    return Path(canonical(folder)) in (home, *home.parents)
+
+
 def canonical(path: str) -> str:
     """One spelling for a folder, so that a link to a folder is not another folder."""
     return os.path.normcase(os.path.realpath(Path(path).expanduser()))

@@ -135,6 +135,30 @@ def test_the_command_trusts_the_folder(tmp_path):
     in_session(tmp_path, test, engine=FakeEngine(with_kernel))
 
 
+def test_the_home_directory_is_trusted_for_the_session_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "below"))
+
+    async def test(s: Session):
+        await s.initialize(options={})
+        s.open("x\n")
+        assert (await s.engine.called(1)).run
+
+    in_session(tmp_path, test, engine=FakeEngine(with_kernel), answers=answer(TRUST))
+    assert TrustStore(tmp_path / "state" / "trust.json").decisions() == {}
+
+
+def test_trust_that_is_taken_back_ends_the_workers(tmp_path):
+    async def test(s: Session):
+        await s.initialize(options={"trusted": True})
+        s.open("x\n")
+        await s.publication(0)
+        s.notify("pallas/didChangeTrust", {"trusted": False})
+        assert not (await s.engine.called(1)).run
+        assert s.engine.closed == 1
+
+    in_session(tmp_path, test, engine=FakeEngine(with_kernel))
+
+
 # -- the store ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,7 +193,7 @@ def test_a_broken_file_trusts_nothing_and_can_be_written_again(tmp_path, content
     assert json.loads(path.read_text())["version"] == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="root may write anywhere")
 def test_a_state_folder_that_cannot_be_written_is_named(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(TrustError, match=str(tmp_path)):
