@@ -120,3 +120,40 @@ def _atom(spot: Spot) -> str:
 def rank(type_: str) -> int:
     inside = type_.partition("[")[2].rstrip("]>")
     return len(inside.split(",")) if inside else 0
+
+
+def accumulate_wide(details: Details) -> Sequence[Fix]:
+    """The product in 32 bits, and its result in the type that it had."""
+    spot, factors = details.spot, operands(details.spot)
+    if spot is None or factors is None:
+        return ()
+    small = dtype_of(details.output())
+    wide = "int32" if small.startswith(("int", "uint")) else "float32"
+    editor = Editor(spot.path, spot.syntax)
+    dtype = editor.spell(f"jax.numpy.{wide}", spot.node, _NUMPY)
+    back = editor.spell(f"jax.numpy.{small}", spot.node, _NUMPY)
+    if dtype is None or back is None:
+        return ()
+    suffix = "" if _is_widened(spot) else f".astype({back})"
+    if isinstance(spot.node, ast.Call):
+        given = next((k for k in spot.node.keywords if k.arg == "preferred_element_type"), None)
+        if given is not None:
+            editor.replace(given.value, dtype)
+        else:
+            editor.insert_argument(spot.node, f"preferred_element_type={dtype}")
+        editor.insert(spot.syntax.span(spot.node)[1], suffix)
+    else:
+        matmul = editor.spell("jax.numpy.matmul", spot.node, _NUMPY)
+        if matmul is None:
+            return ()
+        a, b = (f.source for f in factors)
+        editor.replace(spot.node, f"{matmul}({a}, {b}, preferred_element_type={dtype}){suffix}")
+    return (Fix(f"Accumulate in {wide}", editor.edits(), Safety.SAFE),)
+
+
+def _is_widened(spot: Spot) -> bool:
+    """Whether a product is cast right away, or added to something that keeps its own type."""
+    parent = spot.syntax.parent(spot.node)
+    if isinstance(parent, ast.Attribute) and parent.attr == "astype":
+        return True
+    return isinstance(parent, ast.AugAssign) and parent.value is spot.node

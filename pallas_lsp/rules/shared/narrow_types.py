@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from pallas_lsp.model import Fix
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details
 from pallas_lsp.source.edits import Editor
@@ -61,7 +62,21 @@ def _written(syntax: Syntax, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _named(spot: Spot, _details: Details) -> Fix | None:
+def _narrow_outputs(editor: Editor, details: Details) -> None:
+    """The 64-bit types of the launch's outputs, where they are written in the same file."""
+    launch = launch_of(details.fault, details.context)
+    given = launch.argument(launch.output) if launch is not None else None
+    if given is None or given.path != editor.path:
+        return
+    value = given.syntax.value(given.node)
+    for part in ast.walk(value):
+        wide = isinstance(part, ast.Name | ast.Attribute) and NARROW.get(given.syntax.dotted(part) or "")
+        written = editor.spell(f"jax.numpy.{wide}", part, _NUMPY) if wide else None
+        if written is not None:
+            editor.replace(part, written)
+
+
+def _named(spot: Spot, details: Details) -> Fix | None:
     """``.astype(jnp.int64)`` -> ``.astype(jnp.int32)``."""
     found = _written(spot.syntax, spot.node)
     if found is None:
@@ -76,10 +91,11 @@ def _named(spot: Spot, _details: Details) -> Fix | None:
     if written is None:
         return None
     editor.replace(found, written)
+    _narrow_outputs(editor, details)
     return Fix(f"Use {narrow}", editor.edits())
 
 
-def _index(spot: Spot, _details: Details) -> Fix | None:
+def _index(spot: Spot, details: Details) -> Fix | None:
     """``jnp.argmax(x, axis=1)`` -> ``jax.lax.argmax(x, 1, jnp.int32)``."""
     syntax, call = spot.syntax, spot.node
     if not isinstance(call, ast.Call):
@@ -99,6 +115,7 @@ def _index(spot: Spot, _details: Details) -> Fix | None:
         expand = editor.spell("jax.numpy.expand_dims", call, _NUMPY)
         text = f"{expand}({text}, {syntax.source(axis)})"
     editor.replace(call, text)
+    _narrow_outputs(editor, details)
     return Fix("Use a 32-bit index", editor.edits())
 
 
