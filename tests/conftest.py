@@ -1,52 +1,20 @@
 """What all tests share: the project's root and the Python environments with a tested jax.
 
 ``jax_python`` runs a test once for each environment; without any the test is skipped, visibly, with the command that
-makes them.  ``PALLAS_LSP_TEST_PYTHONS`` names interpreters to use instead of those under ``.venvs``.
+makes them.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-PROJECT = Path(__file__).resolve().parent.parent
-VARIABLE = "PALLAS_LSP_TEST_PYTHONS"
-HINT = f"no Python with jax: run 'python3 scripts/run_tests.py', or set {VARIABLE}"
-
-
-class JaxPython(NamedTuple):
-    """A user-side interpreter and the version of the jax in it."""
-
-    version: str
-    python: str
-
-
-def _interpreters() -> list[str]:
-    if named := os.environ.get(VARIABLE):
-        return [path for path in named.split(os.pathsep) if path]
-    executable = "Scripts/python.exe" if os.name == "nt" else "bin/python"
-    return [str(path) for path in sorted(PROJECT.glob(f".venvs/jax-*/{executable}"))]
-
-
-@functools.cache
-def find_jax_pythons() -> tuple[JaxPython, ...]:
-    """Every interpreter for the tests, oldest jax first; one that has no jax is an error in the set-up."""
-    found = []
-    for python in _interpreters():
-        ask = [python, "-I", "-c", "from importlib.metadata import version; print(version('jax'))"]
-        answer = subprocess.run(ask, capture_output=True, text=True, check=False)
-        if answer.returncode != 0:
-            raise pytest.UsageError(f"{python} has no jax ({answer.stderr.strip().splitlines()[-1:]}): {HINT}")
-        found.append(JaxPython(answer.stdout.strip(), python))
-    return tuple(sorted(found, key=lambda each: [int(part) for part in each.version.split(".") if part.isdigit()]))
+from jax_environments import HINT, PROJECT, JaxPython, find_jax_pythons
 
 
 def pytest_report_header() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from conftest import JaxPython
+from jax_environments import JaxPython
 from snippets import Outcome, run
 
 from pallas_lsp.source.edits import apply_edits

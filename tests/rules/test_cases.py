@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import JaxPython, find_jax_pythons
+from jax_environments import JaxPython, find_jax_pythons
 
 from pallas_lsp.engine import Engine, Settings
 from pallas_lsp.engine.verify import edited_snapshot, verify

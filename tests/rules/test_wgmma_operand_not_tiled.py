@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from conftest import JaxPython
 from gpu_check import Case, check
 from gpu_kernels import LANE, tcgen05_kernel, wgmma_kernel
+from jax_environments import JaxPython
 
 A = "plgpu.SMEM((64, 64), jnp.float16)"
 B = "plgpu.SMEM((64, 128), jnp.float16)"

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from conftest import JaxPython
 from gpu_check import Case, check
 from gpu_kernels import wgmma_kernel
+from jax_environments import JaxPython
 
 BYTES = "transforms=(plgpu.TilingTransform((8, 128)), plgpu.SwizzleTransform(128))"
 

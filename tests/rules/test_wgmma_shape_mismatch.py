@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from conftest import JaxPython
 from gpu_check import Case, check
 from gpu_kernels import wgmma_kernel
+from jax_environments import JaxPython
 
 TRANSPOSED = wgmma_kernel(b="(128, 64), jnp.float16")
 CASES = {
