@@ -44,7 +44,7 @@ from pallas_lsp.rules.shared.arity import Arity, arity_of, called_by, partial_na
 from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.launch_refs import Refs, refs_of
 from pallas_lsp.rules.shared.launches import Launch, and_list, count_text, head_location, launch_of, positional
-from pallas_lsp.rules.shared.parameter_fixes import fixes
+from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, fixes
 
 SINCE = "0.1.0"
 
@@ -112,6 +112,8 @@ def _message(launch: Launch, arity: Arity, refs: Refs | None, taken: int | None,
     message = f"{what} takes {takes}, but it gets {count_text(len(refs.names), 'ref')}: {refs.described()}."
     if taken is not None and taken > len(refs.names) and arity.missing:
         message += f" Nothing is left for {and_list([f'`{n}`' for n in arity.missing])}."
+        if bare_scratch(launch) is not None:
+            message += f" `{launch.scratch}` is passed over: it must be a list, tuple or dictionary."
     elif refs.aliased and taken is not None and taken < len(refs.names):
         message += " An alias does not take the output's ref away."
     return message

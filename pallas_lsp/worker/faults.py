@@ -70,7 +70,7 @@ def describe(
         places = _disagreement(facts["conflict"])
         anchors.insert(0, {"by": "layout", "frames": places})
         at = (equations.at(places[-1], program) if program is not None else ()) or at
-    facts |= _program_facts(error, at, program)
+    facts |= _program_facts(error, at, program, calls)
     anchors += [{"by": "spec", "frames": s["frames"]} for s in facts.get("specs", ()) if s["kind"] not in _NO_ANCHOR]
     if launch:
         anchors.append({"by": "launch", "frames": launch})
@@ -99,7 +99,9 @@ def describe(
     }
 
 
-def _program_facts(error: BaseException, at: equations.Chain, program: Any) -> dict[str, Any]:
+def _program_facts(
+    error: BaseException, at: equations.Chain, program: Any, calls: list[dict[str, Any]]
+) -> dict[str, Any]:
     """What the traced program adds to the facts; a collector that fails adds none."""
     found: dict[str, Any] = {}
     with contextlib.suppress(Exception):
@@ -108,6 +110,9 @@ def _program_facts(error: BaseException, at: equations.Chain, program: Any) -> d
             found["operands"] = operands
     with contextlib.suppress(Exception):
         found |= know_budget.facts(error, program)
+    with contextlib.suppress(Exception):
+        if program is not None and ("arrier" in str(error) or calls[0]["function"].endswith(".initialize")):
+            found["barriers"] = know_operands.barriers(program)
     return found
 
 
@@ -198,7 +203,7 @@ def is_pallas_fault(error: BaseException) -> bool:
     if isinstance(error, ImportError):
         return str(error.name or "").startswith("jax.")
     calls = frames.jax_calls(error.__traceback__)
-    return _raised_below_user(error, calls) or _bad_call(error)
+    return _raised_below_user(error, calls) or _bad_call(error) or _transforms_kernel(error)
 
 
 def _raised_below_user(error: BaseException, calls: list[dict[str, Any]]) -> bool:
@@ -220,6 +225,23 @@ def _raised_below_user(error: BaseException, calls: list[dict[str, Any]]) -> boo
             below.append(file)
         inner = inner.tb_next
     return any("pallas" in file or "mosaic" in file for file in below)
+
+
+_KERNELS = ("pallas_call", "mpmd_map", "core_map")
+_TRANSFORMATIONS = ("jax/_src/interpreters/ad.py", "jax/_src/interpreters/batching.py")
+
+
+def _transforms_kernel(error: BaseException) -> bool:
+    """Whether jax failed to differentiate or batch a kernel that was traced before."""
+    entry = error.__traceback__
+    while entry is not None:
+        if frames.jax_file(entry.tb_frame.f_code.co_filename) in _TRANSFORMATIONS:
+            for value in list(entry.tb_frame.f_locals.values()):
+                primitive = getattr(value, "primitive", value)
+                if getattr(primitive, "name", None) in _KERNELS and hasattr(primitive, "multiple_results"):
+                    return True
+        entry = entry.tb_next
+    return False
 
 
 def _bad_call(error: BaseException) -> bool:

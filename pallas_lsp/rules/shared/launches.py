@@ -9,7 +9,7 @@ from typing import Any
 
 from pallas_lsp.model import Fault, Frame, Location
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.shared.places import Spot, expression_at, follow, frame_from, steps
+from pallas_lsp.rules.shared.places import Spot, call_at, expression_at, follow, frame_from, steps
 from pallas_lsp.source.syntax import FUNCTIONS, PARTIAL, Arguments, Function, Syntax, parameters
 
 _POSITIONS: dict[str, tuple[str, ...]] = {
@@ -83,6 +83,9 @@ class Launch:
             found = given.get(position, name)
             if found is not None:
                 return self.spot.at(found)
+        forwarded = self._forwarded(names)
+        if forwarded is not None:
+            return forwarded
         spec = self.grid_spec()
         if spec is None or not isinstance(spec.node, ast.Call):
             return None
@@ -93,6 +96,26 @@ class Launch:
             found = inner.get(order.index(name) if name in order else None, name)
             if found is not None:
                 return spec.at(found)
+        return None
+
+    def _forwarded(self, names: Sequence[str]) -> Spot | None:
+        """An argument that came through ``**options`` of the function around the launch."""
+        depth = self.spot.depth
+        for keyword in self.call.keywords:
+            value = keyword.value
+            if keyword.arg is not None or not isinstance(value, ast.Name) or depth <= 0:
+                continue
+            binding = self.syntax.binding(value)
+            function = self.syntax.function(self.call)
+            if binding is None or function is None or function.args.kwarg is not binding.node:
+                continue
+            outer = call_at(self.context, self.frames, depth - 1)
+            if outer is None or not isinstance(outer.node, ast.Call):
+                continue
+            given = outer.syntax.arguments(outer.node).keywords
+            for name in names:
+                if name in given:
+                    return outer.at(given[name])
         return None
 
     def grid_spec(self) -> Spot | None:

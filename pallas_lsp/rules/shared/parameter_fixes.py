@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pallas_lsp.model import Backend, Fix
 from pallas_lsp.rules.shared.arity import Arity
-from pallas_lsp.rules.shared.findings import suggested
+from pallas_lsp.rules.shared.findings import safe, suggested
 from pallas_lsp.rules.shared.launch_refs import Refs
 from pallas_lsp.rules.shared.launches import (
     Launch,
@@ -19,6 +19,7 @@ from pallas_lsp.rules.shared.launches import (
     remove_parameter,
     unused,
 )
+from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
@@ -46,7 +47,14 @@ def fixes(
     spare = [p for p in positional(function) if p.arg in arity.missing]
     if not spare:
         return
-    if not any(_OUTPUT.search(p.arg) for p in spare):
+    bare = bare_scratch(launch)
+    if bare is not None:
+        editor = Editor(bare.path, bare.syntax)
+        start, end = editor.whole(bare.node)
+        editor.insert(start, "[")
+        editor.insert(end, "]")
+        yield safe("Put the allocation into a list", editor)
+    if bare is None and not any(_OUTPUT.search(p.arg) for p in spare):
         yield _allocation(launch, [p.arg for p in spare])
     if launch.facts.get("outputs") == [] or launch.argument(launch.output) is None:
         yield _output(launch, [p.arg for p in spare])
@@ -56,6 +64,16 @@ def fixes(
         for parameter in gone:
             editor.delete(*remove_parameter(syntax, function, parameter))
         yield suggested(f"Remove {and_list([f'`{p.arg}`' for p in gone])}, which the kernel does not use", editor)
+
+
+def bare_scratch(launch: Launch) -> Spot | None:
+    """Scratch types that are one allocation without a list around it, which ``plgpu.kernel`` passes over."""
+    spot = launch.argument(launch.scratch) if launch.api == "plgpu.kernel" else None
+    value = spot.syntax.value(spot.node) if spot is not None else None
+    if spot is None or not isinstance(value, ast.Call):
+        return None
+    name = spot.syntax.dotted(value.func) or ""
+    return spot if name.startswith("jax.experimental.pallas.") else None
 
 
 # -- parameters for refs that have none ------------------------------------------------------------------------------
