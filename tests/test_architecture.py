@@ -22,10 +22,11 @@ TEST_TOOLS = {"pytest", "_pytest", "hypothesis"}
 MAY_IMPORT = {
     "model": set(),
     "source": {"model", "source"},
+    "discovery": {"model", "source", "discovery"},
     "rules": {"model", "source", "rules"},
-    "engine": {"model", "source", "rules", "engine"},
-    "server": {"model", "source", "rules", "engine", "server"},
-    "cli": {"model", "source", "rules", "engine", "server", "cli"},
+    "engine": {"model", "source", "discovery", "rules", "engine"},
+    "server": {"model", "source", "discovery", "rules", "engine", "server"},
+    "cli": {"model", "source", "discovery", "rules", "engine", "server", "cli"},
 }
 
 
@@ -59,6 +60,10 @@ def tracked_files() -> list[Path]:
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     return [PROJECT / each for each in listed.stdout.split("\0") if each and (PROJECT / each).is_file()]
+
+
+def test_every_part_has_its_place():
+    assert {part(path) for path in modules()} == {*MAY_IMPORT, "worker", "__init__", "__main__"}
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
