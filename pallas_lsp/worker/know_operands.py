@@ -87,7 +87,8 @@ def _outside(var: Any, traceback: types.TracebackType | None) -> Any:
             levels.append((program, equation))
         traceback = traceback.tb_next
     for level in range(len(levels) - 1, 0, -1):
-        program, equation = levels[level][0], levels[level - 1][1]
+        program: Any = levels[level][0]
+        equation: Any = levels[level - 1][1]
         same = [v for v in program.invars if _key(v.aval) == _key(var.aval)]
         outer = [v for v in equation.invars if _key(v.aval) == _key(var.aval)]
         if var not in same or same.index(var) >= len(outer):
@@ -201,6 +202,25 @@ def of_call(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[st
     return found
 
 
+def allocating(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> dict[str, Any] | None:
+    """The allocation whose type jax was making when an exception came."""
+    for frame, names in stack:
+        if frame.f_code.co_name == "get_ref_aval" and hasattr(names.get("self"), "transforms"):
+            return describe_allocation(names["self"])
+    return None
+
+
+def barriers(program: Any) -> list[dict[str, Any]]:
+    """The barriers that a program allocates."""
+    found = []
+    for chain in equations.chains(program):
+        if chain[-1].primitive.name == "run_scoped":
+            for inner in compat.sub_jaxprs(chain[-1]):
+                made = [allocation_of(var.aval) for var in getattr(inner, "invars", ())]
+                found += [describe_allocation(each) for each in made if "Barrier" in type(each).__name__]
+    return found
+
+
 def _type(aval: Any) -> dict[str, Any]:
     shape = getattr(aval, "shape", None)
     return {
@@ -266,7 +286,9 @@ def describe_allocation(made: Any) -> dict[str, Any]:
         value = getattr(made, name, None)
         if value is not None:
             found[name] = value if isinstance(value, (bool, int)) else str(value)
-    for transform in getattr(made, "transforms", ()):
+    if transforms := getattr(made, "transforms", ()):
+        found["transforms"] = [type(t).__name__ for t in transforms]
+    for transform in transforms or ():
         if (tiling := getattr(transform, "tiling", None)) is not None:
             found["tiling"] = [int(t) for t in tiling]
         elif (swizzle := getattr(transform, "swizzle", None)) is not None:

@@ -141,6 +141,9 @@ def _operands(error: BaseException, facts: dict[str, Any]) -> None:
     operands = know_operands.of_call(list(_stack(error)))
     if operands:
         facts["operands"] = operands
+    allocating = know_operands.allocating(list(_stack(error)))
+    if allocating:
+        facts["allocating"] = allocating
     unknown = know_effects.unknown_ref(list(_stack(error)))
     if unknown:
         facts["unknown_ref"] = unknown
