@@ -102,7 +102,10 @@ class Runner:
                 self._log(f"a message of the worker was left out: {error}")
             if method == "driver" and not told and outcome.driven(drivers):
                 told = True
-                on_traced(outcome)
+                try:
+                    on_traced(outcome)
+                except Exception as error:  # the final report will say so, if it is still true then
+                    self._log(f"{path}: the report after tracing failed: {type(error).__name__}: {error}")
 
         params = self._params(snapshot, path, drivers, skipped)
         try:
