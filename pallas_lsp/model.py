@@ -214,6 +214,11 @@ class Fault:
     target: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def silent(self) -> bool:
+        """Whether jax accepts the program: a check of ours found it (``facts["check"]`` names the check)."""
+        return self.exception == "pallas_lsp.Silent"
+
 
 @dataclass(frozen=True, slots=True)
 class DriverOutcome:

@@ -48,7 +48,9 @@ _REFUSALS = {
 }
 
 
-def judge(fault: Fault, context: Context) -> Finding:
+def judge(fault: Fault, context: Context) -> Finding | None:
+    if fault.silent:
+        return None  # nothing that jax said; only the rule of its check knows what it means
     place = context.locate(fault)
     marked = _marked(place, context)
     return Finding(

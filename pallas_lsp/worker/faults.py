@@ -130,6 +130,29 @@ def _disagreement(conflict: Any) -> list[frames.Frame]:
     return places
 
 
+SILENT = "pallas_lsp.Silent"
+
+
+def silent(check: str, places: list[frames.Frame], facts: dict[str, Any], driver: str, capture: str) -> dict[str, Any]:
+    """The protocol's ``Fault`` for something that jax does not raise (see ``checks``)."""
+    return {
+        "id": f"f{next(_numbers)}",
+        "stage": "lower",
+        "exception": SILENT,
+        "message": "",
+        "driver": driver,
+        "site": None,
+        "calls": [],
+        "frames": places,
+        "chain": [],
+        "anchors": [{"by": "program", "frames": places}],
+        "equation": None,
+        "capture": capture,
+        "target": None,
+        "facts": {"check": check, **facts},
+    }
+
+
 def message(error: BaseException, limit: int = 4000) -> str:
     try:
         text = str(error)

@@ -20,7 +20,13 @@ def facts(error: BaseException, program: Any) -> dict[str, Any]:
     """``allocations``, largest first, and the numbers of jax's message, for a fault that speaks of a memory budget."""
     text = str(error)
     lowered = text.lower()
-    space = "tmem" if "tmem" in lowered else "smem" if "smem" in lowered or "shared memory" in lowered else None
+    space = (
+        "tmem"
+        if "tmem" in lowered or "columns" in lowered
+        else "smem"
+        if "smem" in lowered or "shared memory" in lowered
+        else None
+    )
     over_limit = any(word in lowered for word in ("exceed", "ran out", "out of shared"))
     if program is None or space is None or not over_limit:
         return {}

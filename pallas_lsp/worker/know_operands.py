@@ -82,9 +82,9 @@ def _outside(var: Any, traceback: types.TracebackType | None) -> Any:
     levels = []
     while traceback is not None:
         names = dict(traceback.tb_frame.f_locals)
-        program, equation = compat.open_jaxpr(names.get("jaxpr")), names.get("eqn")
-        if program is not None and compat.is_equation(equation):
-            levels.append((program, equation))
+        lowered, at = compat.open_jaxpr(names.get("jaxpr")), names.get("eqn")
+        if lowered is not None and compat.is_equation(at):
+            levels.append((lowered, at))
         traceback = traceback.tb_next
     for level in range(len(levels) - 1, 0, -1):
         program: Any = levels[level][0]
@@ -150,9 +150,9 @@ def _views(equation: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     operands = list(equation.invars[: len(equation.invars) - leaves])
     rest = list(equation.invars[len(operands) :])
     for index, var in enumerate(operands):
-        if not hasattr(var.aval, "shape"):
-            continue
-        name, tree = trees[index] if index < len(trees) else ("", None)
+        if not hasattr(var.aval, "shape") or (var.aval.shape == () and not compat.is_ref(var.aval)):
+            continue  # flags and numbers stand between the refs
+        name, tree = trees.pop(0) if trees else ("", None)
         size = getattr(tree, "num_leaves", 0) if tree is not None else 0
         own, rest = rest[:size], rest[size:]
         transforms: tuple[Any, ...] = ()

@@ -7,7 +7,7 @@ import re
 import time
 from typing import Any
 
-from . import backends, compat, compiling, core_maps, equations
+from . import backends, checks, compat, compiling, core_maps, equations
 from .capture import UNIT
 from .session import Capture, Session
 
@@ -81,6 +81,8 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
         capture.failed = True
     elif not capture.failed:
         capture.stage = "lower"
+        for found in checks.run(jaxpr, capture.backend):
+            session.tell_silent(found.check, found.frames, found.facts, found.related, capture)
     session.tell_capture(capture)
 
 

@@ -96,6 +96,21 @@ class Session:
             self._told.add(key)
             self._emit("fault", {"fault": fault})
 
+    def tell_silent(
+        self,
+        check: str,
+        places: list[frames.Frame],
+        facts: dict[str, Any],
+        related: list[dict[str, Any]],
+        capture: Capture,
+    ) -> None:
+        """Tell a fault that jax does not raise."""
+        fault = faults.silent(check, places or capture.call, {**facts, "related": related}, self.driver, capture.id)
+        key = (capture.id, check, str(places[-1:]), str(facts))
+        if key not in self._told:
+            self._told.add(key)
+            self._emit("fault", {"fault": fault})
+
     def new_capture(self, **fields: Any) -> Capture:
         capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
         self.captures[capture.id] = capture

@@ -1,0 +1,47 @@
+"""Faults that jax does not raise: found in the program of a kernel that traced and lowered.
+
+One file a check.  A check is certain or silent: it follows refs by identity, bails out of what it does not know, and
+never guesses at dynamic indices.  Each finding carries ``facts["check"]``, by which a rule of the server recognises it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from . import (
+    accumulation,
+    arrivals,
+    async_copies,
+    block_indices,
+    collectives,
+    dma,
+    escapes,
+    padding,
+    stores,
+)
+from .kernel import Found, Kernel, kernels
+
+_CHECKS = (
+    accumulation.check,
+    arrivals.check,
+    async_copies.check,
+    block_indices.check,
+    collectives.check,
+    dma.check,
+    escapes.check,
+    padding.check,
+    stores.check,
+)
+
+
+def run(program: Any, backend: str) -> Iterator[Found]:
+    """What the checks find in the kernels of a program; one that fails finds nothing."""
+    for kernel in kernels(program, backend):
+        for check in _CHECKS:
+            with contextlib.suppress(Exception):
+                yield from list(check(kernel))
+
+
+__all__ = ["Found", "Kernel", "run"]

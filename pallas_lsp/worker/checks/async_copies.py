@@ -1,0 +1,34 @@
+"""Shared memory read while the copy into it is still under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .kernel import Found, Kernel, indexed, mentions, places
+
+_READERS = {"get": (0,), "wgmma_ref": (1, 2), "wgmma": (1, 2), "copy_smem_to_gmem": (0,), "tcgen05_mma": (1, 2)}
+
+
+def check(kernel: Kernel) -> Iterator[Found]:
+    """``copy_gmem_to_smem`` into a whole ref, then a read of it, and no wait between them in the same straight line."""
+    for jaxpr, chain in kernel.bodies():
+        pending: dict[Any, Any] = {}
+        for equation in jaxpr.eqns:
+            name = equation.primitive.name
+            if name == "copy_gmem_to_smem":
+                if not indexed(equation):
+                    pending[equation.invars[1]] = equation
+            elif mentions(equation, "wait"):
+                pending.clear()
+            elif name in _READERS and not indexed(equation):
+                for position in _READERS[name]:
+                    copy = pending.get(equation.invars[position]) if position < len(equation.invars) else None
+                    if copy is not None:
+                        yield Found(
+                            "read-before-wait",
+                            places((*chain, equation)),
+                            {"read": name},
+                            [{"frames": places((*chain, copy)), "text": "the copy that is not waited for"}],
+                        )
+                        return

@@ -1,0 +1,49 @@
+"""A collective allocation that only some of its threads reach: the others never arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .kernel import Found, Kernel, is_variable, places
+
+
+def check(kernel: Kernel) -> Iterator[Found]:
+    """``run_scoped`` with ``collective_axes`` inside a branch on the index along one of those axes."""
+    for equation, chain in kernel.equations():
+        axes = equation.params.get("collective_axes") if equation.primitive.name == "run_scoped" else None
+        names = {axes} if isinstance(axes, str) else set(axes or ())
+        if not names:
+            continue
+        for jaxpr, outer in kernel.bodies():
+            for branch in jaxpr.eqns:
+                if branch.primitive.name == "cond" and any(branch is link for link in chain):
+                    source = _axis_of(jaxpr, branch.invars[0], names)
+                    if source is not None:
+                        yield Found(
+                            "collective-scope-in-branch",
+                            places(chain),
+                            {"axes": sorted(names)},
+                            [{"frames": places((*outer, branch)), "text": f"only some threads along {source!r} enter"}],
+                        )
+                        return
+
+
+def _axis_of(jaxpr: Any, variable: Any, names: set[str]) -> str | None:
+    """The axis among ``names`` whose index a value is computed from."""
+    producers = {out: equation for equation in jaxpr.eqns for out in equation.outvars}
+    pending, seen = [variable], set()
+    while pending:
+        current = pending.pop()
+        if not is_variable(current) or current in seen:
+            continue
+        seen.add(current)
+        equation = producers.get(current)
+        if equation is None:
+            continue
+        if equation.primitive.name == "axis_index":
+            axis = equation.params.get("axis_name")
+            if axis in names:
+                return str(axis)
+        pending += list(equation.invars)
+    return None

@@ -1,0 +1,126 @@
+"""A kernel's program as the checks see it: its body, its refs, and refs followed into inner programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import compat, equations, frames
+
+
+@dataclass
+class Found:
+    """A fault: the name of the check, the user's frames (innermost last), facts, and other places with a text each."""
+
+    check: str
+    frames: list[frames.Frame]
+    facts: dict[str, Any] = field(default_factory=dict)
+    related: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Kernel:
+    """``equation``: the ``pallas_call``, ``mpmd_map`` or ``core_map``; ``chain``: it and the equations around it."""
+
+    equation: Any
+    chain: tuple[Any, ...]
+    backend: str
+
+    @property
+    def body(self) -> Any:
+        """The program of the kernel's body."""
+        return next(compat.sub_jaxprs(self.equation))
+
+    @property
+    def grid_mapping(self) -> Any:
+        """The grid and block mappings of a ``pallas_call``; None for other kernels."""
+        return self.equation.params.get("grid_mapping")
+
+    def bodies(self) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """The body and every program inside it, with the equations around each."""
+        pending: list[tuple[Any, tuple[Any, ...]]] = [(jaxpr, self.chain) for jaxpr in compat.sub_jaxprs(self.equation)]
+        while pending:
+            jaxpr, chain = pending.pop()
+            yield jaxpr, chain
+            for equation in jaxpr.eqns:
+                pending += [(inner, (*chain, equation)) for inner in compat.sub_jaxprs(equation)]
+
+    def equations(self) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        for jaxpr, chain in self.bodies():
+            for equation in jaxpr.eqns:
+                yield equation, (*chain, equation)
+
+    def output_operands(self) -> list[tuple[int, Any, Any]]:
+        """(number, ref of the body, block mapping) of each output of a ``pallas_call`` that no input is aliased to."""
+        mapping = self.grid_mapping
+        if mapping is None:
+            return []
+        aliases = dict(self.equation.params.get("input_output_aliases") or ())
+        first = mapping.num_index_operands + mapping.num_inputs
+        return [
+            (number, self.body.invars[first + number], mapping.block_mappings[mapping.num_inputs + number])
+            for number in range(mapping.num_outputs)
+            if number not in aliases.values()
+        ]
+
+    def threads(self) -> int:
+        """How many threads run the body of a Mosaic GPU kernel."""
+        meshes = self.equation.params.get("meshes") or (self.equation.params.get("mesh"),)
+        return max((getattr(mesh, "num_threads", None) or 1 for mesh in meshes), default=1)
+
+
+def kernels(program: Any, backend: str) -> Iterator[Kernel]:
+    for chain in equations.chains(program):
+        if chain[-1].primitive.name in ("pallas_call", "mpmd_map", "core_map"):
+            yield Kernel(chain[-1], chain, backend)
+
+
+def places(chain: tuple[Any, ...]) -> list[frames.Frame]:
+    return equations.innermost_frames(chain)
+
+
+def is_variable(value: Any) -> bool:
+    return not hasattr(value, "val")
+
+
+def indexed(equation: Any) -> bool:
+    """Whether an access goes to a part of its ref, so that two accesses may not meet."""
+    return any("NDIndexer" in str(value) for key, value in equation.params.items() if "tree" in key)
+
+
+def mentions(equation: Any, word: str) -> bool:
+    """Whether an equation or one inside it has a primitive whose name holds a word."""
+    if word in equation.primitive.name:
+        return True
+    return any(mentions(inner, word) for jaxpr in compat.sub_jaxprs(equation) for inner in jaxpr.eqns)
+
+
+def memory_space(variable: Any) -> str:
+    space = getattr(variable.aval, "memory_space", None)
+    return str(getattr(space, "value", space) or "").lower()
+
+
+def inner_variables(equation: Any, variable: Any) -> list[tuple[Any, Any]] | None:
+    """(program, variable) for each program inside an equation that a variable is handed to.
+
+    None where it is handed to something whose programs do not take its operands in order.
+    """
+    positions = [number for number, operand in enumerate(equation.invars) if operand is variable]
+    found = []
+    for jaxpr in compat.sub_jaxprs(equation):
+        inner = [*jaxpr.constvars, *jaxpr.invars]
+        name = equation.primitive.name
+        if name == "cond":
+            inner, shift = list(jaxpr.invars), 1
+        elif name == "run_scoped":
+            inner, shift = list(jaxpr.constvars), 0
+        elif name in ("scan", "pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "jaxpr_call"):
+            inner, shift = list(jaxpr.invars), 0
+        else:
+            return None
+        for position in positions:
+            if not 0 <= position - shift < len(inner):
+                return None
+            found.append((jaxpr, inner[position - shift]))
+    return found
