@@ -90,7 +90,8 @@ def _lengthened(details: Details) -> Sequence[Fix]:
         title, safety = "Let the other axes run in order", Safety.SAFE
         texts += [word] * (axes - entries)
     else:
-        title, safety = f"Keep the first {count_text(axes, 'entry').replace('entrys', 'entries')}", Safety.SUGGESTED
+        title = "Keep the first entry" if axes == 1 else f"Keep the first {axes} entries"
+        safety = Safety.SUGGESTED
         texts = texts[:axes]
     inside = ", ".join(texts) + ("," if len(texts) == 1 and isinstance(value, ast.Tuple) else "")
     brackets = "[]" if isinstance(value, ast.List) else "()"

@@ -70,3 +70,12 @@ def cast(spot: Spot | None, dtype: str, title: str, safety: Safety = Safety.SUGG
     whole = Editor(spot.path, spot.syntax).whole(node) != spot.syntax.span(node)
     before, after = ("", "") if simple or whole else ("(", ")")
     return wrap(spot, before, f"{after}.astype({dtype})", title, safety)
+
+
+def rename_method(spot: Spot | None, name: str, title: str, safety: Safety = Safety.SUGGESTED) -> Sequence[Fix]:
+    """Call another method of the same object."""
+    if spot is None or not isinstance(spot.node, ast.Call) or not isinstance(spot.node.func, ast.Attribute):
+        return ()
+    editor = Editor(spot.path, spot.syntax)
+    editor.rename(spot.node.func, name)
+    return (Fix(title, editor.edits(), safety),)
