@@ -108,8 +108,8 @@ def _shapes(details: Details) -> str:
 def _types(details: Details) -> str:
     given = [t.partition("[")[0].removeprefix("Ref<") for t in (details.inputs(0), details.inputs(1))]
     return (
-        f"Source and target of `{_written(details)}` differ in type ({given[0]} and {given[1]}): a copy converts nothing. "
-        "Load, cast and store instead, or make both alike."
+        f"Source and target of `{_written(details)}` differ in type ({given[0]} and {given[1]}): a copy converts "
+        "nothing. Load, cast and store instead, or make both alike."
     )
 
 
