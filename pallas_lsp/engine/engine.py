@@ -123,7 +123,9 @@ class _Check:
             return self._report(Stage.READ, problems=(self._own_fault(error),))
         if not (reading.drivers or (reading.launches and self.engine.settings.discovery)) or not execute:
             reason = NO_DRIVER if not reading.drivers else "the file was only read, none of its code was run"
-            return self._report(Stage.READ, launches=tuple(LaunchStatus(each, (), reason) for each in reading.launches))
+            unreached = tuple(LaunchStatus(each, (), reason) for each in reading.launches)
+            findings = await self._read(reading) if execute else ()
+            return self._report(Stage.READ, findings=findings, launches=unreached)
         try:
             return await self._run(reading)
         except WorkerUnavailable as error:
@@ -132,6 +134,16 @@ class _Check:
             return self._report(Stage.READ, launches=unreached, problems=(error.problem(Location(self.path, top)),))
         except Exception as error:
             return self._report(Stage.READ, problems=(self._own_fault(error),))
+
+    async def _read(self, reading: Reading) -> tuple[Finding, ...]:
+        """What the text alone shows under the user's jax; nothing where no worker can tell which that is."""
+        if not reading.launches and "pallas" not in reading.text:
+            return ()
+        try:
+            self.info = await self.engine.worker_info(self.path, self.snapshot.roots)
+        except WorkerUnavailable:
+            return ()
+        return judge((), Context(self.snapshot, self.info), [self.path])
 
     async def _run(self, reading: Reading) -> Report:
         engine = self.engine
@@ -166,7 +178,7 @@ class _Check:
 
     def _judged(self, reading: Reading, outcome: Outcome, stage: Stage, *, final: bool) -> Report:
         context = Context(self.snapshot, self.info, outcome.captures.values(), reading.drivers)
-        findings = judge(outcome.faults.values(), context)
+        findings = judge(outcome.faults.values(), context, [self.path])
         reached = statuses(self.path, reading.lines, reading.launches, reading.drivers, outcome)
         problems = [*self._deaths(reading, outcome), *self._missing_backends(reached)]
         if not reading.launches:

@@ -33,8 +33,11 @@ class _Group:
     all_targets: set[str] = field(default_factory=set)
 
 
-def judge(faults: Iterable[Fault], context: Context) -> tuple[Finding, ...]:
-    """The findings of a run, sorted by place, each once, without those that a comment silences."""
+def judge(faults: Iterable[Fault], context: Context, paths: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """The findings of a run, sorted by place, each once, without those that a comment silences.
+
+    ``paths``: files whose text is read for what shows without running it, too.
+    """
     groups: dict[tuple[object, ...], _Group] = {}
     for fault in faults:
         finding = _judge_one(fault, context)
@@ -49,7 +52,22 @@ def judge(faults: Iterable[Fault], context: Context) -> tuple[Finding, ...]:
         if fault.target:
             _add(group.targets, fault.target)
         group.all_targets.update(capture.targets if capture is not None else ())
-    return sort(_merged(group) for group in groups.values())
+    found = [_merged(group) for group in groups.values()]
+    return sort([*found, *_read(paths, context, found)])
+
+
+def _read(paths: Iterable[str], context: Context, known: Iterable[Finding]) -> list[Finding]:
+    """What the texts alone show, but for what a run showed at the same place."""
+    places = {(finding.rule, finding.location) for finding in known}
+    found = []
+    for path in paths:
+        syntax = context.syntax(path)
+        for rule in registry() if syntax is not None else ():
+            for finding in rule.read(path, syntax, context) if rule.read is not None and syntax is not None else ():
+                if (finding.rule, finding.location) not in places and not suppressed(finding, context):
+                    places.add((finding.rule, finding.location))
+                    found.append(finding)
+    return found
 
 
 def _judge_one(fault: Fault, context: Context) -> Finding | None:

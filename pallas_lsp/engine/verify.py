@@ -135,6 +135,8 @@ def _unreached(before: Sequence[LaunchStatus], after: Sequence[LaunchStatus], fi
             return f"then the kernel {key} is not reached any more" + (f": {missing}" if missing else "")
     kernels = set(finding.kernel.split(", ")) - {""}
     concerned = [c for key, captures in reached_after.items() for c in captures if not kernels or key in kernels]
+    if not concerned and finding.stage is Stage.READ and not reached_before:
+        return ""  # it was found by reading alone, and by reading alone it is gone
     if not concerned:
         return "then no kernel is reached that could be checked"
     halted = [c for c in concerned if c.stage is not Stage.LOWER]

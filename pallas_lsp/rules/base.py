@@ -4,7 +4,8 @@ A rule is one file here that has
 
 - a docstring: its documentation page, with the headings of ``HEADINGS``;
 - ``SINCE``: the version of Pallas LSP that brought it;
-- ``judge(fault, context)``: a finding, or None where the fault is not this rule's.
+- ``judge(fault, context)``: a finding, or None where the fault is not this rule's;
+- optionally ``read(path, syntax, context)``: the findings that the text alone shows, without running any of it.
 
 ``SPECIFICITY`` (50 where absent) orders the rules: the first finding wins, and ``pallas-error`` with 0 comes last.  The
 rule's name is the file's, with hyphens.  Nothing else has to be touched to add one.
@@ -16,11 +17,12 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pallas_lsp.model import Fault, Finding
 from pallas_lsp.rules.context import Context
+from pallas_lsp.source.syntax import Syntax
 
 HEADINGS = (
     "What it does",
@@ -35,6 +37,7 @@ FALLBACK = "pallas-error"
 DEFAULT_SPECIFICITY = 50
 
 Judge = Callable[[Fault, Context], Finding | None]
+Read = Callable[[str, Syntax, Context], Iterable[Finding]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Rule:
     """The documentation page as Markdown, without a title."""
     judge: Judge
     specificity: int = DEFAULT_SPECIFICITY
+    read: Read | None = None
 
     @property
     def summary(self) -> str:
@@ -73,6 +77,7 @@ def registry() -> tuple[Rule, ...]:
                 page=inspect.cleandoc(module.__doc__ or ""),
                 judge=judge,
                 specificity=getattr(module, "SPECIFICITY", DEFAULT_SPECIFICITY),
+                read=getattr(module, "read", None),
             )
         )
     return tuple(sorted(rules, key=lambda rule: (-rule.specificity, rule.name)))
