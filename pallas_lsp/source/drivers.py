@@ -15,6 +15,7 @@ from pallas_lsp.source import toplevel
 from pallas_lsp.source.definitions import Definitions, bound_names
 from pallas_lsp.source.free_names import free_names, parameter_names
 from pallas_lsp.source.launches import launch_nodes, may_launch
+from pallas_lsp.source.shape_comments import find_comments
 from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parse
 from pallas_lsp.source.workspace import imported_files, read_text, resolve
 
@@ -54,6 +55,10 @@ def find_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
             reads |= parameter_names(nodes[0])  # fixtures of the file
         if not holders.isdisjoint(nodes) or not reaching.isdisjoint(reads):
             drivers.append(Driver(f"test:{name}", "test", path, name))
+    for comment in find_comments(syntax):
+        if not comment.error:
+            line = comment.range.start.line + 1
+            drivers.append(Driver(f"comment:{line}", "call", path, comment.call, (line,)))
     return tuple(drivers)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import compat, entries, faults, module, pytests
+from . import calls, compat, entries, faults, module, pytests
 from .module import CheckedModule
 from .session import LaunchFailed, Session
 
@@ -113,6 +113,9 @@ class Runner:
         session = self._session
         session.driver = driver["id"]
         session.stage("drive")
+        if driver["kind"] in ("call", "guess"):
+            self._call(driver)
+            return
         for call, missing in entries.calls(self._checked, driver):
             if call is None:
                 session.tell_driver(entries.outcome(driver["id"], "abstract", missing))
@@ -122,20 +125,38 @@ class Runner:
             else:
                 self._tell(driver["id"], error)
 
-    def _stage(self, driver: dict[str, Any], call: Callable[[], Any]) -> BaseException | None:
+    def _call(self, driver: dict[str, Any]) -> None:
+        """A call with types instead of arrays (``name``: the expression, or several to try, a line each)."""
+        error: BaseException | None = None
+        for expression in driver["name"].splitlines():
+            try:
+                call, types = calls.prepare(expression, vars(self._checked.module))
+            except calls.BadCall as bad:
+                error = bad
+                continue
+            error = self._stage(driver, call, types)
+            if error is None:
+                break
+        if error is not None and driver["kind"] == "call" and not isinstance(error, LaunchFailed):
+            self._session.tell_comment(error, driver["path"], driver["lines"][0])
+        self._tell(driver["id"], error)
+
+    def _stage(
+        self, driver: dict[str, Any], call: Callable[..., Any], types: Sequence[Any] = ()
+    ) -> BaseException | None:
         """Evaluate a call inside a trace and keep the program; return the driver's own exception."""
         import jax
 
         self._session.mode = "abstract"
         failed: list[BaseException] = []
 
-        def staged() -> tuple[()]:
-            error = self._attempt(call)
+        def staged(*arrays: Any) -> tuple[()]:
+            error = self._attempt(lambda: call(*arrays))
             if error is not None:
                 failed.append(error)
             return ()
 
-        self._programs.append((driver["id"], jax.make_jaxpr(staged)()))
+        self._programs.append((driver["id"], jax.make_jaxpr(staged)(*types)))
         return failed[0] if failed else None
 
     def _test_elsewhere(self, driver: dict[str, Any], call: Callable[[], Any]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import contextlib
 import itertools
+import re
 import traceback as tracebacks
 import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import equations, frames, know_budget, know_operands, knowledge
+from . import equations, frames, know_budget, know_operands, knowledge, libraries
 
 _numbers = itertools.count(1)
 
@@ -133,13 +134,33 @@ def _disagreement(conflict: Any) -> list[frames.Frame]:
 SILENT = "pallas_lsp.Silent"
 
 
+SHAPE_COMMENT = "pallas_lsp.ShapeComment"
+
+
 def silent(check: str, places: list[frames.Frame], facts: dict[str, Any], driver: str, capture: str) -> dict[str, Any]:
     """The protocol's ``Fault`` for something that jax does not raise (see ``checks``)."""
+    return _own(SILENT, "", places, {"check": check, **facts}, driver, capture)
+
+
+def of_comment(error: BaseException, path: str, line: int, driver: str) -> dict[str, Any]:
+    """The protocol's ``Fault`` for a shape comment whose call cannot be made, or is refused by what it calls."""
+    place = {"path": path, "line": line, "function": "", "origin": "workspace"}
+    return _own(SHAPE_COMMENT, summary(error), [place], {}, driver, None)
+
+
+def _own(
+    exception: str,
+    message: str,
+    places: list[frames.Frame],
+    facts: dict[str, Any],
+    driver: str,
+    capture: str | None,
+) -> dict[str, Any]:
     return {
         "id": f"f{next(_numbers)}",
-        "stage": "lower",
-        "exception": SILENT,
-        "message": "",
+        "stage": "lower" if capture is not None else "build",
+        "exception": exception,
+        "message": message,
         "driver": driver,
         "site": None,
         "calls": [],
@@ -149,7 +170,7 @@ def silent(check: str, places: list[frames.Frame], facts: dict[str, Any], driver
         "equation": None,
         "capture": capture,
         "target": None,
-        "facts": {"check": check, **facts},
+        "facts": facts,
     }
 
 
@@ -211,13 +232,20 @@ def _said(error: BaseException) -> list[frames.Frame]:
 # -- a fault of Pallas, or the driver's own business -----------------------------------------------------------------
 
 
+# What jax says where the machine lacks a device: nothing that the user could mend.
+_NOT_HERE = re.compile(
+    r"Only interpret mode is supported on CPU|Unsupported (?:TPU|GPU) device kind|No supported GPU devices found|"
+    r"does not have SparseCores"
+)
+
+
 def is_pallas_fault(error: BaseException) -> bool:
     """Whether an exception outside every launch is still Pallas's complaint about the user's code.
 
     That is: a name that jax does not have, an exception raised inside Pallas, or a call of a Pallas function with
     arguments that it does not take.
     """
-    if needs_concrete_value(error) or "Only interpret mode is supported on CPU" in message(error):
+    if needs_concrete_value(error) or _NOT_HERE.search(message(error)):
         return False
     if isinstance(error, AttributeError):
         owner = getattr(error, "obj", None)
@@ -226,6 +254,8 @@ def is_pallas_fault(error: BaseException) -> bool:
     if isinstance(error, ImportError):
         return str(error.name or "").startswith("jax.")
     calls = frames.jax_calls(error.__traceback__)
+    if libraries.is_raised_in_one(error):
+        return libraries.is_refusal(error)
     return _raised_below_user(error, calls) or _bad_call(error) or _transforms_kernel(error)
 
 
@@ -293,6 +323,6 @@ def needs_concrete_value(error: BaseException) -> bool:
 
 def summary(error: BaseException) -> str:
     """An exception as one line: its class and the first line of its message."""
-    if type(error).__name__ == "LaunchFailed":
+    if type(error).__name__ in ("LaunchFailed", "BadCall"):
         return str(error)
     return tracebacks.format_exception_only(type(error), error)[-1].strip().split("\n")[0]

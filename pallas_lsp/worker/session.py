@@ -67,6 +67,7 @@ class Session:
         self.captures: dict[str, Capture] = {}
         self.outputs: dict[tuple[Any, ...], Any] = {}
         self.inside = 0
+        self.gpu: dict[str, Any] | None = None
         self.expected_failures: list[tuple[str, int, int]] = []
         self._told: set[tuple[Any, ...]] = set()
 
@@ -75,6 +76,9 @@ class Session:
 
     def tell_capture(self, capture: Capture) -> None:
         self._emit("capture", {"capture": capture.as_json()})
+
+    def tell(self, method: str, fields: dict[str, Any]) -> None:
+        self._emit(method, fields)
 
     def tell_driver(self, outcome: dict[str, Any]) -> None:
         self._emit("driver", {"outcome": outcome})
@@ -110,6 +114,10 @@ class Session:
         if key not in self._told:
             self._told.add(key)
             self._emit("fault", {"fault": fault})
+
+    def tell_comment(self, error: BaseException, path: str, line: int) -> None:
+        """Tell that a shape comment reaches no kernel."""
+        self._emit("fault", {"fault": faults.of_comment(error, path, line, self.driver)})
 
     def new_capture(self, **fields: Any) -> Capture:
         capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
