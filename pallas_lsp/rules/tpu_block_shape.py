@@ -83,7 +83,9 @@ def _place(fault: Fault, context: Context, block: block_sizes.Block | None, role
     if block is not None:
         given = block.argument("block_shape")
         return given.location if given is not None else block.spot.location
-    operand = _operand(fault, context, role, index)
+    capture = context.capture(fault)
+    in_library = capture is not None and capture.launch is not None and capture.launch.origin == "library"
+    operand = _operand(fault, context, role, index) if not in_library else None
     return operand.location if operand is not None else context.locate(fault)
 
 

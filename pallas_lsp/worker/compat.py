@@ -72,6 +72,24 @@ def preimport() -> None:
     with contextlib.suppress(Exception):
         # Full tracebacks, with the user's frames in them, are what faults are located by.
         importlib.import_module("jax").config.update("jax_traceback_filtering", "off")
+    if os.environ.get("JAX_PLATFORMS") == "cpu":
+        _pretend_cuda()
+
+
+class _CudaVersions:
+    """Stands for jaxlib's module about the installed CUDA, which the kernels inside jax ask for its version."""
+
+    def __getattr__(self, name: str) -> Callable[[], int]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda: 13_000 if name.endswith("version") else 1
+
+
+def _pretend_cuda() -> None:
+    """Let code that is imported from now on find a CUDA, so that kernels for it can be traced without one."""
+    lib = importlib.import_module("jax._src.lib")
+    if getattr(lib, "cuda_versions", None) is None:
+        lib.cuda_versions = _CudaVersions()  # type: ignore[attr-defined]
 
 
 def _reason(error: BaseException) -> str:

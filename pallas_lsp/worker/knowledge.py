@@ -18,13 +18,14 @@ from . import (
     know_specs,
     know_values,
     layouts,
+    libraries,
 )
 
 
 def of(error: BaseException) -> dict[str, Any]:
     """The facts of an exception; a collector that fails adds none."""
     facts: dict[str, Any] = {}
-    for collect in (_ref_types, _specs, _index_map, _operands, _refused, _conflict, _operation, _launch):
+    for collect in (_ref_types, _specs, _index_map, _operands, _refused, _library, _conflict, _operation, _launch):
         with contextlib.suppress(Exception):
             collect(error, facts)
     return facts
@@ -153,6 +154,12 @@ def _refused(error: BaseException, facts: dict[str, Any]) -> None:
     refused = know_given.refused(list(_stack(error)))
     if refused is not None:
         facts["refused"] = refused
+
+
+def _library(error: BaseException, facts: dict[str, Any]) -> None:
+    library = libraries.facts(error)
+    if library is not None:
+        facts["library"] = library
 
 
 # -- launches, values, captured arrays ---------------------------------------------------------------------------------
