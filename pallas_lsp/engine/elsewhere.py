@@ -18,6 +18,7 @@ from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.reading import Reading
 from pallas_lsp.model import Capture, Driver, Launch, Snapshot
 from pallas_lsp.source.drivers import find_drivers
+from pallas_lsp.source.guess import guess_drivers
 
 MOST_BATCHES = 8
 MOST_SECONDS = 120.0
@@ -61,10 +62,7 @@ class Elsewhere:
         for number, batch in enumerate(batches):
             executed, drivers = self._prepared(snapshot, path, batch)
             if drivers:
-                more = await run(executed, drivers)
-                more.keep(outcome, set(outcome.drivers), number)
-                more.failures = [*outcome.failures, *more.failures]
-                outcome = more
+                outcome = (await run(executed, drivers)).after(outcome, str(number))
                 ran += drivers
                 on_batch(tuple(ran), outcome)
             if not unreached(reading.launches, outcome) or time.monotonic() - started > MOST_SECONDS:
@@ -75,6 +73,14 @@ class Elsewhere:
         if unreached(reading.launches, outcome):
             self._fruitless[path] = state
         return tuple(ran), outcome
+
+    async def guesses(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
+        """Calls with guessed types, for what no driver reaches."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, guess_drivers, snapshot, path)
+        except (OSError, ValueError, SyntaxError):
+            return ()
 
     def forget(self, path: str) -> None:
         """Search again at the next check of a file."""

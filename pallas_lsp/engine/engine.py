@@ -174,6 +174,11 @@ class _Check:
         if discovery and unreached(reading.launches, outcome):
             found, outcome = await engine._elsewhere.search(self.snapshot, self.path, reading, outcome, run, on_batch)
             reading = replace(reading, drivers=(*own, *found))
+        if engine.settings.guess and unreached(reading.launches, outcome):
+            guesses = await engine._elsewhere.guesses(self.snapshot, self.path)
+            if guesses:
+                outcome = (await run(self.path, guesses)).after(outcome, "guess")
+                reading = replace(reading, drivers=(*reading.drivers, *guesses))
         return self._judged(reading, outcome, Stage.LOWER, final=True)
 
     def _judged(self, reading: Reading, outcome: Outcome, stage: Stage, *, final: bool) -> Report:

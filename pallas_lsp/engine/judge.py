@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from pallas_lsp.model import Fault, Finding, Stage
+from pallas_lsp.model import Fault, Finding, Severity, Stage
 from pallas_lsp.rules.base import registry
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import listed, short
@@ -20,6 +20,8 @@ _STAGES = {
     Stage.CONFIRM: "confirming",
 }
 _ARGUMENTS_SHOWN = 100
+GUESS = "guess:"
+"""How the ids of drivers with guessed argument types begin."""
 
 
 @dataclass
@@ -74,8 +76,14 @@ def _judge_one(fault: Fault, context: Context) -> Finding | None:
     for rule in registry():
         finding = rule.judge(fault, context)
         if finding is not None:
-            return finding
+            return _assumed(finding) if fault.driver.startswith(GUESS) else finding
     return None
+
+
+def _assumed(finding: Finding) -> Finding:
+    """A finding that may be the guess's fault: never more than a hint, and labelled."""
+    message = f"{finding.message}\nThis is for assumed argument types: nothing calls the kernel with known ones."
+    return replace(finding, message=message, severity=Severity.HINT, data={**finding.data, "assumed": True})
 
 
 def _add(items: list[str], item: str) -> None:

@@ -128,15 +128,24 @@ class Runner:
     def _call(self, driver: dict[str, Any]) -> None:
         """A call with types instead of arrays (``name``: the expression, or several to try, a line each)."""
         error: BaseException | None = None
+        best: list[Any] | None = None
         for expression in driver["name"].splitlines():
             try:
                 call, types = calls.prepare(expression, vars(self._checked.module))
             except calls.BadCall as bad:
                 error = bad
                 continue
-            error = self._stage(driver, call, types)
-            if error is None:
+            # Of several guesses the first that leads to no fault counts, else the first that the callee takes.
+            with self._session.held() as told:
+                error = self._stage(driver, call, types)
+            if error is None and (best is None or not told.faulty):
+                best = told.messages
+            if driver["kind"] == "call" or (best is told.messages and not told.faulty):
+                best = told.messages
                 break
+        if best is not None:
+            error = None if driver["kind"] == "guess" else error
+            self._session.release(best)
         if error is not None and driver["kind"] == "call" and not isinstance(error, LaunchFailed):
             self._session.tell_comment(error, driver["path"], driver["lines"][0])
         self._tell(driver["id"], error)

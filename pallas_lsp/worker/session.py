@@ -58,6 +58,18 @@ class Capture:
         }
 
 
+@dataclass
+class Held:
+    """Messages that were kept back, and whether a fault is among them."""
+
+    messages: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    faulty: bool = False
+
+    def receive(self, kind: str, fields: dict[str, Any]) -> None:
+        self.messages.append((kind, fields))
+        self.faulty = self.faulty or kind == "fault"
+
+
 class Session:
     def __init__(self, emit: Emit, params: dict[str, Any]) -> None:
         self._emit = emit
@@ -70,6 +82,22 @@ class Session:
         self.gpu: dict[str, Any] | None = None
         self.expected_failures: list[tuple[str, int, int]] = []
         self._told: set[tuple[Any, ...]] = set()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Held]:
+        """Keep back what is told meanwhile; ``release`` tells it."""
+        held, emit = Held(), self._emit
+        told = set(self._told)
+        self._emit = held.receive
+        try:
+            yield held
+        finally:
+            self._emit = emit
+            self._told = told
+
+    def release(self, messages: list[tuple[str, dict[str, Any]]]) -> None:
+        for kind, fields in messages:
+            self._emit(kind, fields)
 
     def stage(self, stage: str, capture: str | None = None) -> None:
         self._emit("stage", {"stage": stage, "driver": self.driver, "capture": capture})
