@@ -31,6 +31,8 @@ class Outcome:
     stage: str = ""
     driver: str | None = None
     capture: str | None = None
+    device: dict[str, Any] | None = None
+    """Which GPU a confirmation ran on, ``{"gpu", "reason"}``."""
 
     def receive(self, method: str, fields: dict[str, Any]) -> None:
         """Take a notification of the worker; raises ValueError for one that is malformed."""
@@ -43,6 +45,8 @@ class Outcome:
         elif method == "driver":
             outcome = decode(fields["outcome"], DriverOutcome)
             self.drivers[outcome.driver] = outcome
+        elif method == "device":
+            self.device = dict(fields)
         elif method == "stage":
             self.stage = str(fields.get("stage") or "")
             self.driver, self.capture = fields.get("driver"), fields.get("capture")
@@ -51,7 +55,7 @@ class Outcome:
         """Whether all drivers ended: every launch that they reach was traced."""
         return all(driver.id in self.drivers for driver in drivers)
 
-    def keep(self, earlier: Outcome, drivers: set[str], attempt: int) -> None:
+    def keep(self, earlier: Outcome, drivers: set[str], attempt: int | str) -> None:
         """Take over what an earlier run told of drivers that this one does not run; an id is of one run, so rename."""
 
         def renamed(identifier: str) -> str:
@@ -67,6 +71,12 @@ class Outcome:
         for driver, ended in earlier.drivers.items():
             if driver in drivers:
                 self.drivers.setdefault(driver, ended)
+
+    def after(self, earlier: Outcome, attempt: str) -> Outcome:
+        """This run's facts together with those of the runs before it."""
+        self.keep(earlier, set(earlier.drivers), attempt)
+        self.failures = [*earlier.failures, *self.failures]
+        return self
 
     @property
     def reached(self) -> Stage:

@@ -98,7 +98,12 @@ class Pool:
         slot.failed = None
         try:
             worker = await Worker.start(
-                python, environment=environment, log=self._log, limits=settings.limits, program=settings.worker
+                python,
+                environment=environment,
+                log=self._log,
+                limits=settings.limits,
+                program=settings.worker,
+                how=settings.start,
             )
             try:
                 _check(worker)

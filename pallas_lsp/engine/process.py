@@ -16,7 +16,7 @@ from pallas_lsp.engine.child import Child, kill_group
 from pallas_lsp.engine.codec import decode
 from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
 from pallas_lsp.engine.log import Log
-from pallas_lsp.engine.settings import Limits
+from pallas_lsp.engine.settings import Limits, Start
 from pallas_lsp.model import WorkerInfo
 
 PROTOCOL = 1
@@ -62,16 +62,24 @@ class Worker:
 
     @classmethod
     async def start(
-        cls, python: str, *, environment: Mapping[str, str], log: Log, limits: Limits, program: str | None = None
+        cls,
+        python: str,
+        *,
+        environment: Mapping[str, str],
+        log: Log,
+        limits: Limits,
+        program: str | None = None,
+        how: Start | None = None,
     ) -> Worker:
         """Start a worker and shake hands; raises WorkerUnavailable."""
         variables = {**os.environ, "PYTHONIOENCODING": "utf-8:backslashreplace", **environment}
         for name in ("PYTHONHOME", "__PYVENV_LAUNCHER__"):  # of our own interpreter, wrong for another
             variables.pop(name, None)
         worker = cls(python, log)
+        how = how or Start()
         try:
             worker._child = await Child.start(
-                [python, "-u", program or PROGRAM],
+                list(how.command) or [python, "-u", program or PROGRAM],
                 environment=variables,
                 folder=tempfile.gettempdir(),
                 on_line=worker._receive,
@@ -84,16 +92,19 @@ class Worker:
                 f"{python} could not be started: {error}",
                 "Choose another interpreter with the setting 'python' (or --python).",
             ) from error
+        worker._child.write(how.preamble)
         try:
-            await worker._shake_hands(limits.start_seconds)
+            await worker._shake_hands(limits.start_seconds, how)
         except BaseException:
             await worker.close(grace=0.1)
             raise
         return worker
 
-    async def _shake_hands(self, seconds: float) -> None:
+    async def _shake_hands(self, seconds: float, how: Start) -> None:
+        wishes = {"platforms": how.platforms, "nice": how.nice, "warm": how.warm}
+        params = {"protocol": PROTOCOL, "preimport": [], **{name: wish for name, wish in wishes.items() if wish}}
         try:
-            asked = self._request("initialize", {"protocol": PROTOCOL, "preimport": []}, next(self._ids))
+            asked = self._request("initialize", params, next(self._ids))
             answer = await asyncio.wait_for(asked, seconds)
             self.info = decode(answer, WorkerInfo)
         except TimeoutError:

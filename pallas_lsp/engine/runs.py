@@ -18,6 +18,8 @@ from pallas_lsp.model import Driver, Snapshot
 _MOST_RUNS = 6
 _DEADLY = {"timed-out", "out-of-memory", "crashed", "exited"}
 _REMEMBERED = 64
+_LOWERING = ("lower", "confirm", "launch")
+"""The stages that concern one capture alone."""
 
 OnTraced = Callable[[Outcome], None]
 
@@ -122,7 +124,7 @@ class Runner:
         except RunFailed as error:
             if error.detail:
                 self._log(f"{path}: {error.message}\n{error.detail}")
-            capture = outcome.captures.get(outcome.capture or "") if outcome.stage.startswith("lower") else None
+            capture = outcome.captures.get(outcome.capture or "") if outcome.stage.startswith(_LOWERING) else None
             return Failure(error, outcome.driver if outcome.stage != "import" else None, capture)
         return None
 
@@ -137,6 +139,7 @@ class Runner:
             "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
             "stages": ["trace", "lower"],
             "skip": skipped,
+            "figures": self._settings.figures,
         }
 
     @staticmethod

@@ -21,6 +21,8 @@ class Limits:
     import_seconds: float = 60.0
     trace_seconds: float = 30.0
     lower_seconds: float = 60.0
+    confirm_seconds: float = 60.0
+    launch_seconds: float = 10.0
     total_seconds: float = 900.0
     cpu_seconds: int = 900
     memory_bytes: int = 8 << 30
@@ -29,7 +31,25 @@ class Limits:
         """The limit of a stage as the worker names it."""
         if stage == "import":
             return self.import_seconds
+        if stage in ("confirm", "launch"):
+            return self.confirm_seconds if stage == "confirm" else self.launch_seconds
         return self.lower_seconds if stage.startswith("lower") else self.trace_seconds
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a worker is started where it is not simply a program of this machine that stays on the CPU.
+
+    ``platforms``: what JAX_PLATFORMS becomes.  ``nice``: how far it stands back behind other programs (0 to 19).
+    ``warm``: start the device ahead of the run, in a worker that serves one.  ``command`` replaces the
+    interpreter and its program (a worker on another machine), and ``preamble`` is written to it before anything else.
+    """
+
+    platforms: str | None = None
+    nice: int = 0
+    warm: bool = False
+    command: tuple[str, ...] = ()
+    preamble: bytes = b""
 
 
 def _jobs() -> int:
@@ -41,8 +61,10 @@ class Settings:
     """``python``: the interpreter (a file, a virtual environment's folder, or a command), None to look for it.
 
     ``targets``: what kernels are lowered for.  ``jobs``: how many checks run at once.  ``environment``: variables of
-    the worker.  ``discovery``: look for drivers in other files of the workspace.  ``fork`` False uses up
+    the worker.  ``discovery``: look for drivers in other files of the workspace.  ``guess``:
+    where there are none, guess argument types.  ``fork`` False uses up
     a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
+    ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
     """
 
     python: str | None = None
@@ -51,6 +73,9 @@ class Settings:
     jobs: int = field(default_factory=_jobs)
     environment: Mapping[str, str] = field(default_factory=dict)
     discovery: bool = True
+    guess: bool = True
     interpreters: int = 3
     fork: bool = True
     worker: str | None = None
+    figures: bool = False
+    start: Start = field(default_factory=Start)

@@ -1,69 +1,109 @@
-"""Compiling a lowered kernel on the attached GPU, and what its compiler tells of it.
+"""Compiling a kernel on the attached GPU, and what its compiler tells of it.
 
 Source of the dumps: jax/experimental/mosaic/gpu/core.py, ``_mosaic_gpu_lowering_rule``, and the variables
-``MOSAIC_GPU_DUMP_TO`` and ``MOSAIC_GPU_DUMP_PTXAS`` of its compiler.
+``MOSAIC_GPU_DUMP_*`` that its compiler reads.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
-import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from . import compat
+from . import compat, ptxas
 
 
-def device() -> dict[str, Any] | None:
-    """The attached GPU: name, compute capability, index; None without one."""
+class NoDevice(Exception):  # noqa: N818 - the name says what the state is
+    """jax does not come to a GPU here; the message says why."""
+
+
+def device() -> dict[str, Any]:
+    """The attached GPU: name, compute capability, index; raises NoDevice."""
     import jax
 
     try:
         found = jax.devices("cuda")[0]
-    except RuntimeError:
-        return None
+    except RuntimeError as error:
+        raise NoDevice(str(error).strip().split("\n")[0]) from error
     return {"name": found.device_kind, "compute_capability": str(found.compute_capability), "index": found.id}
 
 
-def compile_for_device(jaxpr: Any, *, launch: bool = False) -> dict[str, Any]:
-    """Lower and compile a program for the attached GPU; with ``launch`` also run it once, on generated inputs.
-
-    Returns ``lower_seconds``, ``compile_seconds``, and what the compiler's reports hold (see ``figures``).  Raises what
-    jax raises.
-    """
+def warm() -> None:
+    """Start the GPU and compile a trifle, so that the first real kernel does not wait for it."""
     import jax
 
-    with _dumps() as folder:
+    with contextlib.suppress(Exception), jax.default_device(jax.devices("cuda")[0]):
+        jax.jit(lambda x: x + 1).lower(jax.ShapeDtypeStruct((8,), "float32")).compile()
+
+
+class Job:
+    """One program on its way through the GPU's compiler.  Each step raises what jax raises.
+
+    ``figures`` grows with each step: seconds, and what the compiler's reports hold.
+    """
+
+    def __init__(self, jaxpr: Any, dumps: str = "files") -> None:
+        self.figures: dict[str, Any] = {}
+        self._jaxpr = jaxpr
+        self._dumps = dumps
+        self._lowered: Any = None
+        self._compiled: Any = None
+
+    @contextlib.contextmanager
+    def on_device(self) -> Iterator[None]:
+        """Around all steps: computation is on the GPU, and the compiler's reports go to where they are read."""
+        import jax
+
+        with jax.default_device(jax.devices("cuda")[0]), _reports(self._dumps) as self._folder:
+            yield
+
+    def lower(self) -> None:
+        import jax
+
         started = time.perf_counter()
-        gpu = jax.devices("cuda")[0]
-        with jax.default_device(gpu):
-            function = compat.jaxpr_function(compat.closed(jaxpr))
-            lowered = jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=("cuda",))
-            lowered_at = time.perf_counter()
-            compiled = lowered.compile()
-            compiled_at = time.perf_counter()
-            result: dict[str, Any] = {
-                "lower_seconds": round(lowered_at - started, 4),
-                "compile_seconds": round(compiled_at - lowered_at, 4),
-                **figures(folder),
-            }
-            if launch:
-                begun = time.perf_counter()
-                jax.block_until_ready(compiled(*_inputs(jaxpr)))
-                result["launch_seconds"] = round(time.perf_counter() - begun, 4)
-    return result
+        function = compat.jaxpr_function(compat.closed(self._jaxpr))
+        arguments = compat.abstract_arguments(self._jaxpr)
+        self._lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cuda",))
+        self.figures["lower_seconds"] = round(time.perf_counter() - started, 4)
+
+    def compile(self) -> None:
+        started = time.perf_counter()
+        with _printed(self._folder, on=self._dumps == "prints"):
+            self._compiled = self._lowered.compile()
+        self.figures["compile_seconds"] = round(time.perf_counter() - started, 4)
+        with contextlib.suppress(Exception):
+            analysis = self._compiled.memory_analysis()
+            self.figures["temporary_bytes"] = int(analysis.temp_size_in_bytes)
+        self.figures.update(ptxas.figures(self._folder))
+
+    def launch(self) -> None:
+        """Run it once, on generated inputs."""
+        import jax
+
+        started = time.perf_counter()
+        jax.block_until_ready(self._compiled(*_inputs(self._jaxpr)))
+        self.figures["launch_seconds"] = round(time.perf_counter() - started, 4)
+
+
+_FILES = {"MOSAIC_GPU_DUMP_TO": "", "MOSAIC_GPU_DUMP_PTXAS": "1"}
+_PRINTS = {"MOSAIC_GPU_DUMP_PTX": "1", "MOSAIC_GPU_DUMP_PTXAS": "1", "MOSAIC_GPU_DUMP_RESOURCES": "1"}
 
 
 @contextlib.contextmanager
-def _dumps() -> Iterator[str]:
-    """A folder into which Mosaic GPU writes its compiler's reports, removed afterwards."""
+def _reports(dumps: str) -> Iterator[str]:
+    """A folder for Mosaic GPU's reports, removed afterwards.
+
+    ``dumps``: ``files`` has the compiler write all that it can, ``prints`` has it print what is needed, ``none``.
+    """
     folder = tempfile.mkdtemp(prefix="pallas-lsp-")
-    before = {name: os.environ.get(name) for name in ("MOSAIC_GPU_DUMP_TO", "MOSAIC_GPU_DUMP_PTXAS")}
-    os.environ.update(MOSAIC_GPU_DUMP_TO=folder, MOSAIC_GPU_DUMP_PTXAS="1")
+    wanted = {"files": {**_FILES, "MOSAIC_GPU_DUMP_TO": folder}, "prints": _PRINTS}.get(dumps, {})
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield folder
     finally:
@@ -75,52 +115,27 @@ def _dumps() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_PATTERNS = {
-    "registers": r"Used (\d+) registers",
-    "barriers": r"used (\d+) barriers",
-    "static_smem_bytes": r"(\d+) bytes smem",
-    "stack_bytes": r"(\d+) bytes stack frame",
-    "spill_store_bytes": r"(\d+) bytes spill stores",
-    "spill_load_bytes": r"(\d+) bytes spill loads",
-}
-
-
-def figures(folder: str) -> dict[str, Any]:
-    """What ptxas and the resource report say: the largest of each figure over the kernels of the module."""
-    found: dict[str, Any] = {}
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if not name.endswith((".ptxas", ".resources.txt", ".ptx")) or os.path.getsize(path) > 4 << 20:
-            continue
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
-        if name.endswith(".ptx"):
-            found["ptx"] = text
-            for figure, number in (("threads", _threads(text)),):
-                if number:
-                    found[figure] = max(number, found.get(figure, 0))
-            continue
-        for figure, pattern in _PATTERNS.items():
-            numbers = [int(number) for number in re.findall(pattern, text)]
-            if numbers:
-                found[figure] = max(*numbers, found.get(figure, 0))
-        if name.endswith(".resources.txt"):
-            found["resources"] = text[:4000]
-    return found
-
-
-def _threads(ptx: str) -> int:
-    """Threads of a block, from the directive ``.maxntid`` or ``.reqntid``."""
-    total = 0
-    for numbers in re.findall(r"\.(?:max|req)ntid\s+([\d, ]+)", ptx):
-        product = 1
-        for number in numbers.split(","):
-            product *= int(number)
-        total = max(total, product)
-    return total
+@contextlib.contextmanager
+def _printed(folder: str, *, on: bool) -> Iterator[None]:
+    """Keep what native code prints, which goes past ``sys.stdout``, in a file of ``folder``."""
+    if not on:
+        yield
+        return
+    kept = os.dup(1)
+    target = os.open(os.path.join(folder, "printed.ptxas"), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(target, 1)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(target)
 
 
 def _inputs(jaxpr: Any) -> list[Any]:
+    """Normally distributed numbers for floating-point arguments, zeros for others (they may be indices)."""
     import jax
     import numpy  # type: ignore[import-not-found,unused-ignore]
 

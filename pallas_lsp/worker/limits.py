@@ -80,3 +80,16 @@ def die_with_parent(parent: int) -> None:
 def adopt_orphans() -> None:
     """Become the parent of what a run's processes leave behind, so that it can be ended and reaped."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+_IDLE_PRIORITY_CLASS = 0x40
+
+
+def stand_back(nice: int) -> None:
+    """Give way to other programs, with all that this process starts."""
+    with contextlib.suppress(OSError, AttributeError):
+        if hasattr(os, "nice"):
+            os.nice(nice)
+        else:
+            kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
+            kernel.SetPriorityClass(kernel.GetCurrentProcess(), _IDLE_PRIORITY_CLASS)

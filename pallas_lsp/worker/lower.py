@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from typing import Any
 
-from . import backends, checks, compat, compiling, core_maps, equations
+from . import backends, checks, compat, confirming, core_maps, equations
 from .capture import UNIT
 from .session import Capture, Session
 
@@ -57,7 +56,7 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
         return
     jaxpr = _mini(equation, program)
     if session.params.get("confirm") is not None:
-        _confirm(session, capture, jaxpr)
+        confirming.confirm(session, capture, jaxpr)
         return
     failures: list[tuple[BaseException, str]] = []
     wanted = backends.targets(capture.backend, jaxpr, session.params.get("targets") or {})
@@ -83,42 +82,15 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
         capture.stage = "lower"
         for found in checks.run(jaxpr, capture.backend):
             session.tell_silent(found.check, found.frames, found.facts, found.related, capture)
+    if session.params.get("figures"):
+        _tell_figures(capture, jaxpr)
     session.tell_capture(capture)
 
 
-def _confirm(session: Session, capture: Capture, jaxpr: Any) -> None:
-    """Lower and compile on the attached GPU instead, unless the program's verdict is known."""
-    options = session.params["confirm"]
-    capture.resources["program"] = digest(jaxpr)
-    if capture.backend == "tpu" or capture.resources["program"] in set(options.get("known") or ()):
-        session.tell_capture(capture)
-        return
-    session.stage("confirm", capture.id)
-    gpu = compiling.device()
-    if gpu is None:
-        session.tell_capture(capture)
-        return
-    target = f"cuda:{gpu['compute_capability']}"
-    capture.resources["gpu"] = gpu
-    try:
-        capture.resources.update(compiling.compile_for_device(jaxpr, launch=bool(options.get("launch"))))
-    except Exception as error:
-        session.tell_fault(error, stage="confirm", capture=capture, target=target, program=jaxpr, launch=capture.call)
-        capture.failed = True
-    else:
-        capture.targets.append(target)
-        if not capture.failed:
-            capture.stage = "confirm"
-    session.tell_capture(capture)
-
-
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
-
-
-def digest(jaxpr: Any) -> str:
-    """What makes a program the same from run to run: its equations, without addresses and capture numbers."""
-    text = _ADDRESS.sub("", _MARK.sub("", str(jaxpr)))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def _tell_figures(capture: Capture, jaxpr: Any) -> None:
+    """What the program alone tells, and the digest by which a GPU's verdict on it is kept."""
+    known = device_limits.known_figures(jaxpr) if capture.backend == "mosaic_gpu" else {}
+    capture.resources.setdefault("programs", {})[confirming.digest(jaxpr)] = {"state": "lowered", **known}
 
 
 def _lower_for(jaxpr: Any, platform: str, kind: str) -> None:

@@ -6,7 +6,20 @@ import sys
 import warnings
 from typing import Any
 
-from . import births, capture, compat, core_maps, devices, drivers, frames, know_operands, lower, module, overlay
+from . import (
+    births,
+    capture,
+    compat,
+    confirming,
+    core_maps,
+    devices,
+    drivers,
+    frames,
+    know_operands,
+    lower,
+    module,
+    overlay,
+)
 from .session import Emit, Session
 
 
@@ -30,6 +43,9 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     if params.get("confirm") is None:
         devices.pretend(*_ambient(documents[path], params))
     else:
+        session.stage("device")
+        if not confirming.begin(session):
+            return
         compat.compute_on_cpu()
     births.install()
     know_operands.install()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import compat, stream
+from . import compat, limits, stream
 
 PROTOCOL = 1
 
@@ -77,9 +77,12 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
     """Import jax and Pallas, and say what was found.
 
     ``platforms`` is what JAX_PLATFORMS becomes: the CPU, unless the engine wants a device.  ``preimport`` names more
-    modules to import once rather than in each run.
+    modules to import once rather than in each run.  ``nice``: how far to stand back behind other programs.  ``warm``:
+    start the device and its compiler ahead of the run, in a process that serves one.
     """
     os.environ["JAX_PLATFORMS"] = str(params.get("platforms") or "cpu")
+    if params.get("nice"):
+        limits.stand_back(int(params["nice"]))
     compat.quiet_environment()
     compat.preimport()
     for name in params.get("preimport") or ():
@@ -88,6 +91,10 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
         except BaseException as reason:  # a module of the user's may raise anything; its own run will say so
             print(f"pallas-lsp: {name} was not imported beforehand: {reason!r}", file=sys.stderr)
     mode, why = _mode()
+    if params.get("warm") and mode == "single":
+        from . import compiling
+
+        compiling.warm()
     return {**compat.worker_info(), "mode": mode, "mode_reason": why, "pid": os.getpid(), "watch": _watched()}
 
 
