@@ -198,7 +198,7 @@ def _jaxtyping(annotation: ast.expr | None) -> tuple[str, list[str]] | None:
 
 def _split(text: str) -> list[str] | None:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    good = all(re.fullmatch(r"[A-Za-z_]\w*(?:\s*\*\s*\w+)*|\d+", part) for part in parts)
+    good = all(re.fullmatch(r"\w+(?:\s*\*\s*\w+)*", part) for part in parts)
     return parts if parts and good else None
 
 

@@ -35,7 +35,7 @@ def first(text: str, name: str = "f") -> str:
          "f(T('f32', (2, 4, 256, 128, )), T('f32', (256, 256, )))"),
         ("def f(\n    x,  # [batch, 512]\n    *,\n    block_m: int,\n):\n    return launch(x)",
          "f(T('f32', (2, 512, )), block_m=64)"),
-        ('def f(x):\n    """Does.\n\n    Args:\n      x: rows of shape (n, 3 * d)\n    """\n    return launch(x.astype("f4"))',
+        ('def f(x):\n    """Does.\n\n    Args:\n      x: rows of shape (n, 3 * d)\n    """\n    return launch(x.T)',
          "f(T('f32', (256, 768, )))"),
         ("def f(x, lengths):\n    assert x.ndim == 3\n    n = x.shape[-1]\n    return launch(x, lengths.astype(int))",
          "f(T('f32', (256, 256, 256, )), T('int32', (256, 256, )))"),
