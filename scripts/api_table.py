@@ -51,7 +51,8 @@ def describe(value):
     if isinstance(value, type) and issubclass(value, enum.Enum):
         entry["members"] = sorted(value.__members__)
         return entry
-    if callable(value):
+    # Instances that can be called, such as memory spaces, do not tell what they take.
+    if inspect.isroutine(value) or inspect.isclass(value) or hasattr(value, "__wrapped__"):
         found = parameters(value)
         if found is not None:
             entry["parameters"] = found
