@@ -41,6 +41,18 @@ exit codes:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXIT_CODES
+    configure_selection(parser)
+    parser.add_argument("--format", choices=sorted(FORMATS), default="text", help="default: text")
+    parser.add_argument("--output", metavar="FILE", help="write the report to a file; a summary goes to standard error")
+    parser.add_argument("--fix", action="store_true", help="apply the safe fixes that were verified")
+    parser.add_argument("--diff", action="store_true", help="show what --fix would change as a diff; write nothing")
+    parser.add_argument("--no-verify", action="store_true", help="do not verify fixes, which is faster")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the launches, their arguments and sources")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def configure_selection(parser: argparse.ArgumentParser) -> None:
+    """What to check, with which Python and under which limits."""
     parser.add_argument(
         "paths", nargs="+", metavar="PATH",
         help="a Python file, which is always checked, or a folder, in which the Python files that import Pallas are "
@@ -51,11 +63,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the Python with the jax to check with, or its virtual environment's folder (default: the active "
         "environment, else one beside the file or above it, else the Python that runs this command)",
     )  # fmt: skip
-    parser.add_argument("--format", choices=sorted(FORMATS), default="text", help="default: text")
-    parser.add_argument("--output", metavar="FILE", help="write the report to a file; a summary goes to standard error")
-    parser.add_argument("--fix", action="store_true", help="apply the safe fixes that were verified")
-    parser.add_argument("--diff", action="store_true", help="show what --fix would change as a diff; write nothing")
-    parser.add_argument("--no-verify", action="store_true", help="do not verify fixes, which is faster")
     parser.add_argument("--jobs", metavar="N", type=_positive, help="how many files are checked at once")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=_positive,
@@ -66,8 +73,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--memory", metavar="GIB", type=_positive,
         help=f"how much memory a check may use, in GiB (default: {_LIMITS.memory_bytes >> 30})",
     )  # fmt: skip
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the launches, their arguments and sources")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument("--log-file", metavar="FILE", help="where the log goes, with what the checked code prints")
 
 
@@ -83,13 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--fix and --diff apply verified fixes only, so that --no-verify makes no sense with them.")
     if arguments.diff and arguments.format not in ("text", "json"):
         raise UsageError(f"--diff can be shown as text or json, not as {arguments.format}.")
-    selection = select(arguments.paths)
-    if selection.missing:
-        raise UsageError("\n".join(f"there is no file or folder {path!r}." for path in selection.missing))
+    selection = selected(arguments)
     _check_destination(arguments.output)
-    for folder in selection.empty_folders:
-        print(f"pallas-lsp: no Python file that imports Pallas in {folder!r}", file=sys.stderr)
-    outcome = _run(arguments, selection, fixing)
+    outcome = collect(arguments, selection, verify=not arguments.no_verify, fix=fixing, write=not arguments.diff)
     try:
         _write(outcome, arguments)
     except BrokenPipeError:  # whoever read our output has had enough; what was found stays the same
@@ -100,7 +101,20 @@ def run(arguments: argparse.Namespace) -> int:
     return outcome.exit_code
 
 
-def _run(arguments: argparse.Namespace, selection: Selection, fixing: bool) -> Outcome:
+def selected(arguments: argparse.Namespace) -> Selection:
+    """The files that the arguments name; raises UsageError for one that is not there."""
+    selection = select(arguments.paths)
+    if selection.missing:
+        raise UsageError("\n".join(f"there is no file or folder {path!r}." for path in selection.missing))
+    for folder in selection.empty_folders:
+        print(f"pallas-lsp: no Python file that imports Pallas in {folder!r}", file=sys.stderr)
+    return selection
+
+
+def collect(
+    arguments: argparse.Namespace, selection: Selection, *, verify: bool, fix: bool = False, write: bool = False
+) -> Outcome:
+    """Check the files, with a progress bar on a terminal."""
     cwd = os.getcwd()  # noqa: PTH109 - as the shell shows it
     settings = _settings(arguments, cwd)
     try:
@@ -109,9 +123,9 @@ def _run(arguments: argparse.Namespace, selection: Selection, fixing: bool) -> O
         raise UsageError(f"the log file cannot be written: {error}") from error
     request = Request(
         selection.files,
-        verify=not arguments.no_verify,
-        fix=fixing,
-        write=not arguments.diff,
+        verify=verify,
+        fix=fix,
+        write=write,
         jobs=settings.jobs,
         skipped=len(selection.without_pallas),
         cwd=cwd,
@@ -120,7 +134,7 @@ def _run(arguments: argparse.Namespace, selection: Selection, fixing: bool) -> O
 
     async def work() -> Outcome:
         async with open_engine(settings, log.write) as engine:
-            with Bar(len(selection.files), 1 + fixing, cwd, color) as bar:
+            with Bar(len(selection.files), 1 + fix, cwd, color) as bar:
                 return await Run(engine, request, Sources(), bar).outcome()
 
     try:

@@ -74,11 +74,12 @@ class Elsewhere:
             self._fruitless[path] = state
         return tuple(ran), outcome
 
-    async def guesses(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
-        """Calls with guessed types, for what no driver reaches."""
+    async def guesses(self, snapshot: Snapshot, path: str, launches: Sequence[Launch]) -> tuple[Driver, ...]:
+        """Calls with guessed types, for launches that no driver reaches."""
+        lines = [launch.location.range.start.line + 1 for launch in launches]
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._threads, guess_drivers, snapshot, path)
+            return await loop.run_in_executor(self._threads, guess_drivers, snapshot, path, lines)
         except (OSError, ValueError, SyntaxError):
             return ()
 
@@ -117,16 +118,17 @@ def _first(batches: Iterator[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
     return found
 
 
-def unreached(launches: Sequence[Launch], outcome: Outcome) -> bool:
-    """Whether a launch of the file has no capture yet."""
+def unreached(launches: Sequence[Launch], outcome: Outcome) -> list[Launch]:
+    """The launches of the file that have no capture yet."""
     lines = {(_real(c.launch.path), c.launch.line) for c in outcome.captures.values() if c.launch is not None}
-    return any(
-        not any(
+    return [
+        launch
+        for launch in launches
+        if not any(
             (_real(launch.location.path), line + 1) in lines
             for line in range(launch.location.range.start.line, launch.location.range.end.line + 1)
         )
-        for launch in launches
-    )
+    ]
 
 
 def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver, ...]:

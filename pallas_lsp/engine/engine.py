@@ -174,8 +174,8 @@ class _Check:
         if discovery and unreached(reading.launches, outcome):
             found, outcome = await engine._elsewhere.search(self.snapshot, self.path, reading, outcome, run, on_batch)
             reading = replace(reading, drivers=(*own, *found))
-        if engine.settings.guess and unreached(reading.launches, outcome):
-            guesses = await engine._elsewhere.guesses(self.snapshot, self.path)
+        if engine.settings.guess and (left := unreached(reading.launches, outcome)):
+            guesses = await engine._elsewhere.guesses(self.snapshot, self.path, left)
             if guesses:
                 outcome = (await run(self.path, guesses)).after(outcome, "guess")
                 reading = replace(reading, drivers=(*reading.drivers, *guesses))

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.drivers import entry_names
+from pallas_lsp.source.free_names import free_names
 from pallas_lsp.source.shape_comments import DTYPES, TYPE
 from pallas_lsp.source.syntax import Syntax, parse
 from pallas_lsp.source.workspace import read_text
@@ -72,10 +74,15 @@ class _Facts:
     arrays: set[str] = field(default_factory=set)
 
 
-def guess_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
-    """A driver for each function of a file through which its launches are reached; raises what ``read_text`` raises."""
+def guess_drivers(snapshot: Snapshot, path: str, lines: Collection[int] | None = None) -> tuple[Driver, ...]:
+    """A driver for each function of a file through which its launches are reached; raises what ``read_text`` raises.
+
+    ``lines``: the 1-based lines of the launches that matter; None for all.
+    """
     syntax = parse(read_text(snapshot, path))
     entries = entry_names(snapshot, path)
+    if lines is not None:
+        entries &= _towards(syntax, lines)
     float_first = "bfloat16" if "mosaic_gpu" in syntax.text or "plgpu" in syntax.text else "float32"
     found = []
     for node in syntax.tree.body:
@@ -84,6 +91,16 @@ def guess_drivers(snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
             if tries:
                 found.append(Driver(f"guess:{node.name}", "guess", path, "\n".join(tries), (node.lineno,)))
     return tuple(found[:MOST_ENTRIES])
+
+
+def _towards(syntax: Syntax, lines: Collection[int]) -> set[str]:
+    """The functions of the top level that hold one of the lines, or use a function that does."""
+    functions = [node for node in syntax.tree.body if isinstance(node, ast.FunctionDef)]
+    found = {node.name for node in functions if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines)}
+    uses = {node.name: free_names(node) for node in functions}
+    while more := {name for name, names in uses.items() if name not in found and names & found}:
+        found |= more
+    return found
 
 
 def _calls(syntax: Syntax, function: ast.FunctionDef, float_first: str) -> list[str]:

@@ -1,0 +1,105 @@
+"""``pallas-lsp kernels``: the launches of files and folders, each kernel's argument types, and where they come from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pallas_lsp.cli import check
+from pallas_lsp.cli.formats.tables import print_launches
+from pallas_lsp.cli.formats.view import View
+from pallas_lsp.cli.main import UsageError
+from pallas_lsp.cli.outcome import EXIT_OK, EXIT_UNCHECKED, Outcome
+from pallas_lsp.cli.streams import silence, use_color
+from pallas_lsp.model import Body, Capture, LaunchStatus, Stage
+
+_ORDER = (Stage.READ, Stage.BUILD, Stage.TRACE, Stage.LOWER, Stage.CONFIRM)
+_EXIT_CODES = """\
+exit codes:
+  0    every launch was reached
+  2    the command line was wrong
+  3    some launch was not reached; its reason is printed
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    check.configure_selection(parser)
+    parser.epilog = _EXIT_CODES
+    parser.add_argument("--format", choices=("json", "text"), default="text", help="default: text")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    selection = check.selected(arguments)
+    if not selection.files and not selection.empty_folders:
+        raise UsageError("there is nothing to look at: name a Python file or a folder with some.")
+    outcome = check.collect(arguments, selection, verify=False)
+    try:
+        if arguments.format == "json":
+            json.dump([row.as_json(outcome) for row in rows(outcome)], sys.stdout, indent=1)
+            sys.stdout.write("\n")
+        else:
+            console = View(sys.stdout, use_color(sys.stdout, arguments.color), True).console()
+            print_launches(outcome, console)
+            for problem in outcome.problems:
+                if problem.kind != "not-reached":
+                    console.print(f"{problem.message}. {problem.remedy}", markup=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    return EXIT_OK if all(status.captures for status in outcome.launches) else EXIT_UNCHECKED
+
+
+@dataclass(frozen=True)
+class Row:
+    """One launch and one kernel that it launches; ``captures`` is empty where it was not reached."""
+
+    status: LaunchStatus
+    body: Body | None
+    captures: tuple[Capture, ...]
+
+    def as_json(self, outcome: Outcome) -> dict[str, Any]:
+        launch = self.status.launch
+        furthest = max(self.captures, key=lambda capture: _ORDER.index(capture.stage), default=None)
+        body = self.body
+        return {
+            "path": outcome.shown_path(launch.location.path),
+            "line": launch.location.range.start.line + 1,
+            "api": launch.api,
+            "backend": (furthest.backend if furthest is not None else launch.backend).value,
+            "kernel": {"path": outcome.shown_path(body.path), "line": body.line, "name": body.name} if body else None,
+            "reached": bool(self.captures),
+            "arguments": furthest.arguments if furthest is not None else None,
+            "all_arguments": list(dict.fromkeys(capture.arguments for capture in self.captures)),
+            "source": source_of(furthest.driver, outcome) if furthest is not None else None,
+            "stage": furthest.stage.value if furthest is not None else Stage.READ.value,
+            "reason": None if self.captures else self.status.reason,
+            "seconds": round(sum(capture.seconds for capture in self.captures), 4),
+        }
+
+
+def rows(outcome: Outcome) -> Iterator[Row]:
+    for status in outcome.launches:
+        kernels: dict[Body | None, list[Capture]] = {}
+        for capture in status.captures:
+            kernels.setdefault(capture.body, []).append(capture)
+        if not kernels:
+            yield Row(status, None, ())
+        for body, captures in kernels.items():
+            yield Row(status, body, tuple(captures))
+
+
+def source_of(driver: str, outcome: Outcome) -> str:
+    """Where a capture's argument types come from: ``assumed``, ``comment``, ``recorded``, or the driver."""
+    kind, _, rest = driver.partition(":")
+    if kind in ("guess", "comment", "record"):
+        return {"guess": "assumed", "comment": "comment", "record": "recorded"}[kind]
+    if kind in ("pytest", "script"):
+        path, _, name = rest.rpartition("::") if kind == "pytest" else rest.rpartition(":")
+        shown = outcome.shown_path(path)
+        return f"{shown}::{name.replace('.', '::')}" if kind == "pytest" else shown
+    return f"test {rest}" if kind == "test" else {"main": "main block", "module": "top level"}.get(kind, driver)
