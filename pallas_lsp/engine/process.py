@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from pallas_lsp.model import WorkerInfo
 PROTOCOL = 1
 PROGRAM = str(Path(__file__).resolve().parent.parent / "worker")
 _GRACE = 2.0
+_SCRATCH = "pallas-lsp-"
 _TOO_LONG = "took more processor time than its limit"
 _CODES = {1: "crashed", 2: "cancelled", 3: "out-of-memory", 4: "exited"}
 
@@ -34,7 +36,6 @@ class _Running:
     def __init__(self, on_event: OnEvent, limits: Limits) -> None:
         self.on_event = on_event
         self.limits = limits
-        self.group: int | None = None
         self.begin("import")
 
     def begin(self, stage: str) -> None:
@@ -50,6 +51,7 @@ class Worker:
         self._ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._running: dict[int, _Running] = {}
+        self._started: dict[int, tuple[int, str]] = {}
         self._unasked: dict[str, Any] = {}
         self._child: Child | None = None
         self._watched: dict[str, int] = {}
@@ -102,7 +104,11 @@ class Worker:
 
     async def _shake_hands(self, seconds: float, how: Start) -> None:
         wishes = {"platforms": how.platforms, "nice": how.nice, "warm": how.warm}
-        params = {"protocol": PROTOCOL, "preimport": [], **{name: wish for name, wish in wishes.items() if wish}}
+        params: dict[str, Any] = {
+            "protocol": PROTOCOL,
+            "preimport": [],
+            **{name: wish for name, wish in wishes.items() if wish},
+        }
         try:
             asked = self._request("initialize", params, next(self._ids))
             answer = await asyncio.wait_for(asked, seconds)
@@ -168,6 +174,8 @@ class Worker:
     def _receive(self, line: bytes) -> None:
         try:
             message = json.loads(line)
+            if message.get("id") is not None:
+                self._started.pop(message["id"], None)
             if "method" in message:
                 self._notified(message["method"], message["params"])
             elif message.get("id") is None:
@@ -181,11 +189,11 @@ class Worker:
             self._log(f"the worker sent what is no message ({error!r}): {line[:200]!r}")
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
+        if method == "started":
+            self._started[params["run"]] = int(params["pid"]), str(params["folder"])
+            return
         running = self._running.get(params.get("run", 0))
         if running is None:
-            return
-        if method == "started":
-            running.group = int(params["pid"])
             return
         if method == "stage":
             running.begin(str(params.get("stage", "")))
@@ -193,9 +201,12 @@ class Worker:
 
     def _ended(self) -> None:
         self.alive = False
-        for running in self._running.values():
-            if running.group is not None:
-                kill_group(running.group)
+        # A worker cleans up behind its runs, unless it is the one that died.
+        for group, folder in self._started.values():
+            if group != self.pid:
+                kill_group(group)
+            if Path(folder).name.startswith(_SCRATCH):
+                shutil.rmtree(folder, ignore_errors=True)
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(self._death())

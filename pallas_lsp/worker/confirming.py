@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from . import backends, compiling, device_limits
+from . import backends, compat, compiling, device_limits, equations
 from .capture import UNIT
 from .session import Capture, Session
 
 _MARK = re.compile(rf"{UNIT}(c\d+)")
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+LAUNCH_FAILED = 71
 _PLACE = re.compile(r" at (?:/|[A-Za-z]:\\)[^\s\]]+:\d+")
 
 
@@ -24,9 +26,21 @@ class OtherGpuNeeded(Exception):  # noqa: N818 - it is what the user's program a
 
 def digest(jaxpr: Any) -> str:
     """What makes a program the same from run to run: its equations, without addresses, places and capture numbers."""
-    text = _PLACE.sub("", _ADDRESS.sub("", _MARK.sub("", str(jaxpr))))
-    types = ",".join(str(var.aval) for var in jaxpr.invars)
-    return hashlib.sha256(f"{text}\n{types}".encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    text = "\n".join([str(jaxpr), *(_unshown(var.aval) for var in jaxpr.invars), *_scopes(jaxpr)])
+    text = _PLACE.sub("", _ADDRESS.sub("", _MARK.sub("", text)))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _scopes(jaxpr: Any) -> Iterator[str]:
+    """What the text of a program leaves out of the refs that it allocates."""
+    for chain in equations.chains(jaxpr):
+        if chain[-1].primitive.name == "run_scoped":
+            for inner in compat.sub_jaxprs(chain[-1]):
+                yield from (_unshown(var.aval) for var in inner.invars)
+
+
+def _unshown(aval: Any) -> str:
+    return f"{aval} {[str(getattr(aval, name, '')) for name in ('layout', 'collective', 'packed', 'transforms')]}"
 
 
 def begin(session: Session) -> bool:
@@ -99,9 +113,10 @@ def _compile(
             job.lower()
             stage = "confirm"
             job.compile()
-            device_limits.check(jaxpr, gpu["compute_capability"])
             entry["state"] = "compiled"
             if options.get("launch"):
+                entry.update(job.figures, state="launching")
+                session.tell_capture(capture)
                 session.stage("launch", capture.id)
                 job.launch()
                 entry["state"] = "launched"
@@ -113,13 +128,28 @@ def _compile(
             capture.stage = "confirm"
     entry.update(job.figures)
     capture.seconds += sum(job.figures.get(step, 0.0) for step in ("lower_seconds", "compile_seconds"))
+    if entry["state"] == "launch failed":
+        session.tell_capture(capture)
+        raise SystemExit(LAUNCH_FAILED)  # the GPU is of no more use to this process
+
+
+_OUT_OF_MEMORY = (
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "RESOURCE_EXHAUSTED: Out of memory",
+    "out of memory while trying to allocate",
+)
 
 
 def _failed(
     session: Session, capture: Capture, jaxpr: Any, error: Exception, stage: str, entry: dict[str, Any]
 ) -> None:
     """``stage`` is ``lower`` for what lowering says, ``confirm`` for what the compiler or the launch does."""
-    entry["state"] = "failed" if entry["state"] != "compiled" else "launch failed"
+    if any(sign.lower() in str(error).lower() for sign in _OUT_OF_MEMORY):
+        # The GPU is full, which says nothing of the kernel.
+        entry["state"] = "no memory"
+        entry["detail"] = str(error).split("\n")[0][:300]
+        return
+    entry["state"] = "launch failed" if entry["state"] == "launching" else "failed"
     capture.failed = True
     assert session.gpu is not None
     target = f"cuda:{session.gpu['compute_capability']}"

@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any
 
-from . import backends, checks, compat, confirming, core_maps, equations
+from . import backends, checks, compat, confirming, core_maps, device_limits, equations
 from .capture import UNIT
 from .session import Capture, Session
 
