@@ -32,6 +32,7 @@ class Single:
             self._read()
         self._folder = tempfile.mkdtemp(prefix=scratch.PREFIX)
         threading.Thread(target=self._watch, name="pallas-lsp-reader", daemon=True).start()
+        self._emit("started", {"pid": os.getpid(), "folder": self._folder})
         scratch.enter(self._folder)
         limits.apply(self._params.get("limits") or {})
         result, error = service.perform(self._params, self._emit)

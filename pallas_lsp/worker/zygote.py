@@ -146,7 +146,7 @@ class Zygote:
             os.setpgid(pid, pid)  # the child does so too; whoever is first, a cancel finds the group
         self._runs[pid] = Run(request, params, pid, reading, folder)
         self._selector.register(reading, selectors.EVENT_READ)
-        self._writer.notify("started", {"run": request, "pid": pid})
+        self._writer.notify("started", {"run": request, "pid": pid, "folder": folder})
 
     def _become_child(self, parent: int, writing: int, folder: str, params: dict[str, Any]) -> NoReturn:
         signal.set_wakeup_fd(-1)

@@ -34,7 +34,7 @@ class Raw:
         return json.loads(self.process.stdout.readline())
 
     def event(self) -> dict:
-        """The next message but for ``started``, which only a zygote sends."""
+        """The next message but for ``started``."""
         message = self.receive()
         return self.receive() if message.get("method") == "started" else message
 

@@ -27,6 +27,14 @@ async def failure(worker, code: str, limits: Limits = LIMITS) -> RunFailed:
     return caught.value
 
 
+async def gone(folder: str) -> bool:
+    for _ in range(100):
+        if not Path(folder).exists():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
 async def test_events_arrive_in_order_with_the_answer(server_python, fork):
     async with started(server_python, fork=fork) as worker:
         result = await worker.run("for n in range(300): emit('capture', {'n': n, 'text': 'x' * n})")
@@ -84,9 +92,11 @@ async def test_endless_prints_do_not_fill_the_log(server_python):
     ],
 )
 async def test_deaths_by_name(server_python, fork, code, kind, text):
+    folder = "import os; emit('capture', {'folder': os.getcwd()})"
     async with started(server_python, fork=fork) as worker:
-        error = await failure(worker, f"emit('stage', {{'stage': 'drive'}})\n{code}")
+        error = await failure(worker, f"{folder}\nemit('stage', {{'stage': 'drive'}})\n{code}")
         assert (error.kind, error.stage) == (kind, "drive")
+        assert await gone(worker.events[0][1]["folder"])
         assert text in error.message
         if fork:
             assert await worker.run("emit('capture', {})")
