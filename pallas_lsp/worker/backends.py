@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from typing import Any
 
@@ -68,6 +69,19 @@ _BLACKWELL = ("tcgen05", "tmem", "async_copy_scales", "async_copy_sparse")
 _HOPPER = ("wgmma",)
 
 
+# What only some TPUs have, by words in the text (matrix-unit accumulators, SparseCores), and the TPU to assume then.
+_SEVENTH = re.compile(r"\bACC\b|\bacc\b|AccMemorySpace|matmul_(?:acc|pop|push)|\btpu_sc\b|\bplsc\b|SubcoreMesh")
+_TPU, _NEWEST_TPU = "TPU v5 lite", "TPU7x"
+
+
+def tpu_kind(text: str, wanted: dict[str, Any]) -> str:
+    """The TPU that a text is checked for: the first wanted one that has what the text uses, else one that has it."""
+    kinds = [str(kind) for kind in wanted.get("tpu") or (_TPU,)]
+    if _SEVENTH.search(text):
+        return next((kind for kind in kinds if "7" in kind), _NEWEST_TPU)
+    return kinds[0]
+
+
 def targets(backend: str, program: Any, wanted: dict[str, Any]) -> list[tuple[str, str]]:
     """(platform, kind) pairs to lower a kernel for; ``wanted`` as in the ``run`` request.
 
@@ -76,7 +90,7 @@ def targets(backend: str, program: Any, wanted: dict[str, Any]) -> list[tuple[st
     """
     capabilities = list(wanted.get("mosaic_gpu") or ["9.0", "10.0"])
     if backend == "tpu":
-        return [("tpu", str((wanted.get("tpu") or ["TPU v5 lite"])[0]))]
+        return [("tpu", tpu_kind(" ".join((*_primitives(program), *_memory_spaces(program))), wanted))]
     if backend == "any":
         return [("cuda", capabilities[0]), *targets("tpu", program, wanted)]
     names = _primitives(program)
