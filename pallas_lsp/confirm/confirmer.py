@@ -63,7 +63,6 @@ class Answer:
     outcome: Outcome = field(default_factory=Outcome)
     programs: dict[str, dict[str, Any]] = field(default_factory=dict)
     gpu: dict[str, Any] = field(default_factory=dict)
-    info: WorkerInfo | None = None
 
 
 class Confirmer:
@@ -222,7 +221,7 @@ class Confirmer:
         self._dropped = 0
         device = answer.outcome.device
         if device is not None and device.get("gpu") is None:
-            return Answer("no GPU", str(device.get("reason") or ""), info=answer.info)
+            return Answer("no GPU", str(device.get("reason") or ""))
         return answer
 
     async def _once(self, job: Job, known: set[str], outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.engine.elsewhere import Elsewhere, unreached
 from pallas_lsp.engine.errors import WorkerUnavailable
@@ -37,6 +37,9 @@ from pallas_lsp.model import (
 from pallas_lsp.rules.context import Context
 from pallas_lsp.source.drivers import driver_range
 
+if TYPE_CHECKING:
+    from pallas_lsp.confirm.confirmation import Confirmation, Confirmations
+
 OnReport = Callable[[Report], Any]
 
 _ENDING = WorkerUnavailable("interpreter-broken", "the checker is ending", "Start it again.")
@@ -58,6 +61,7 @@ class Engine:
         self._closed = False
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pallas-lsp-read")
         self._elsewhere = Elsewhere(self._threads, self._log)
+        self._confirmations: Confirmations | None = None
 
     async def check(
         self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
@@ -83,6 +87,26 @@ class Engine:
 
         return await verify(self, snapshot, path, finding, fix, before)
 
+    async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation:
+        """What GPUs say of a final report on a snapshot; never raises but for a cancelled task, which ends the job."""
+        from pallas_lsp.confirm.confirmation import Confirmation, Confirmations, Subject
+
+        if self.settings.confirm is None or self._closed:
+            return Confirmation(report)
+        if self._confirmations is None:
+            self._confirmations = Confirmations(self.settings.confirm, self.settings, self._log)
+        loop = asyncio.get_running_loop()
+        try:
+            reading = await loop.run_in_executor(self._threads, read, snapshot, path)
+            drivers = reading.drivers + await self._elsewhere.known(snapshot, path)
+            if not drivers or report.stage is Stage.READ:
+                return Confirmation(report)
+            python = self.interpreter(path, snapshot.roots)
+            info = await self._pool.info(python)
+        except (CannotRead, WorkerUnavailable):
+            return Confirmation(report)
+        return await self._confirmations.confirm(Subject(python, info, snapshot, path, drivers, reading.texts, report))
+
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
         """What the interpreter for a file has; raises WorkerUnavailable."""
         return await self._pool.info(self.interpreter(path, roots))
@@ -94,6 +118,8 @@ class Engine:
     async def aclose(self) -> None:
         """End all workers and what they started."""
         self._closed = True
+        if self._confirmations is not None:
+            await self._confirmations.aclose()
         await self._pool.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 

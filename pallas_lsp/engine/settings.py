@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pallas_lsp.confirm.settings import ConfirmSettings
+
 TARGETS: Mapping[str, tuple[str, ...]] = {
     "mosaic_gpu": ("9.0", "10.0"),
     "triton": ("9.0",),
@@ -64,7 +66,7 @@ class Settings:
     the worker.  ``discovery``: look for drivers in other files of the workspace.  ``guess``:
     where there are none, guess argument types.  ``fork`` False uses up
     a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
-    ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
+    ``confirm``: how findings are taken to a GPU, None for not at all.  ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
     """
 
     python: str | None = None
@@ -78,4 +80,5 @@ class Settings:
     fork: bool = True
     worker: str | None = None
     figures: bool = False
+    confirm: ConfirmSettings | None = None
     start: Start = field(default_factory=Start)
