@@ -17,6 +17,7 @@ from pallas_lsp.cli.streams import ensure_standard_streams, silence
 COMMANDS = {
     "check": "check files or folders and report what is wrong",
     "kernels": "list the launches, each kernel's argument types and where they come from",
+    "record": "run a program and remember the argument types of its kernels",
     "explain": "show the page of a rule, or list all rules",
     "doctor": "say what is installed, what is missing and what to do",
     "serve": "run the language server for an editor",

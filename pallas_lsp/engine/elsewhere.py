@@ -17,6 +17,7 @@ from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.reading import Reading
 from pallas_lsp.model import Capture, Driver, Launch, Snapshot
+from pallas_lsp.recorder.store import Recordings
 from pallas_lsp.source.drivers import find_drivers
 from pallas_lsp.source.guess import guess_drivers
 
@@ -36,13 +37,16 @@ class Elsewhere:
         self._threads = threads
         self._log = log
         self._memory = Memory()
+        self._recordings = Recordings()
         self._indexes: dict[str, Index] = {}
         self._fruitless: dict[str, str] = {}
 
     async def known(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
-        """The drivers elsewhere that reached the launches of a file before."""
+        """The drivers elsewhere that reached the launches of a file before, and the calls that were recorded."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+        found = await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+        recorded = await loop.run_in_executor(self._threads, self._recordings.drivers, _real(path))
+        return (*found, *(replace(driver, path=path) for driver in recorded))
 
     async def search(
         self, snapshot: Snapshot, path: str, reading: Reading, outcome: Outcome, run: Run, on_batch: OnBatch

@@ -146,7 +146,8 @@ class Runner:
         if best is not None:
             error = None if driver["kind"] == "guess" else error
             self._session.release(best)
-        if error is not None and driver["kind"] == "call" and not isinstance(error, LaunchFailed):
+        said = driver["id"].startswith("comment:")
+        if error is not None and said and not isinstance(error, LaunchFailed):
             self._session.tell_comment(error, driver["path"], driver["lines"][0])
         self._tell(driver["id"], error)
 
