@@ -8,7 +8,7 @@ import os
 import sys
 
 
-def main():
+def main():  # noqa: ANN201  # an old Python must get as far as the sentence below
     if sys.version_info < (3, 11):  # noqa: UP036  # an older Python gets this sentence, not a traceback
         sys.exit("Pallas LSP needs Python 3.11 or later; this is %s." % sys.version.split()[0])  # noqa: UP031
     strategy, arguments = sys.argv[1], sys.argv[2:]

@@ -15,6 +15,7 @@ export interface Candidate {
   readonly source: string;
 }
 
+export const ON_PATH = 'PATH';
 const OLDEST = [3, 11] as const;
 const WINDOWS = process.platform === 'win32';
 const IN_ENVIRONMENT = WINDOWS ? ['Scripts/python.exe', 'python.exe'] : ['bin/python', 'bin/python3'];
@@ -58,7 +59,7 @@ export function inFolders(folders: readonly string[]): string[] {
 export function onPath(names: readonly string[], folders: readonly string[]): string[] {
   const entries = (process.env.PATH ?? '').split(path.delimiter);
   const safe = entries.filter((entry) => path.isAbsolute(entry) && !folders.some((folder) => isInside(entry, folder)));
-  return names.flatMap((name) => safe.map((entry) => path.join(entry, name)).find(isFile) ?? []);
+  return names.flatMap((name) => safe.map((entry) => path.join(entry, name)).filter(isFile));
 }
 
 export function pythonsOnPath(folders: readonly string[]): string[] {
@@ -70,27 +71,33 @@ export function isInside(file: string, folder: string): boolean {
   return relative === '' || (!relative.startsWith('..') && !path.isAbsolute(relative));
 }
 
-/** The first candidate that is a Python of a fitting version; the log hears why the others are not. */
+/**
+ * The first candidate that is a Python of a fitting version; the log hears why the others are not. Of those that were
+ * only found on the PATH, one with jax comes first.
+ */
 export async function firstFitting(
   candidates: readonly Candidate[],
   log: (line: string) => void,
 ): Promise<Python | undefined> {
   const seen = new Set<string>();
+  let withoutJax: Python | undefined;
   for (const { path: python, source } of candidates) {
     if (seen.has(python)) {
       continue;
     }
     seen.add(python);
-    const answer = await version(python);
-    if (typeof answer !== 'string') {
+    const answer = await ask(python);
+    if ('trouble' in answer) {
       log(`${python} (${source}) cannot run the server: ${answer.trouble}`);
-    } else if (isOld(answer)) {
-      log(`${python} (${source}) cannot run the server: it is Python ${answer}, and 3.11 or later is needed`);
+    } else if (isOld(answer.version)) {
+      log(`${python} (${source}) cannot run the server: it is Python ${answer.version}, and 3.11 or later is needed`);
+    } else if (source !== ON_PATH || answer.jax) {
+      return { path: python, version: answer.version, source };
     } else {
-      return { path: python, version: answer, source };
+      withoutJax ??= { path: python, version: answer.version, source };
     }
   }
-  return undefined;
+  return withoutJax;
 }
 
 function isOld(answer: string): boolean {
@@ -98,12 +105,19 @@ function isOld(answer: string): boolean {
   return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
 }
 
-async function version(python: string): Promise<string | { trouble: string }> {
-  const code = 'import sys; print("Pallas %d.%d.%d" % sys.version_info[:3])';
+type Answer = { version: string; jax: boolean } | { trouble: string };
+
+async function ask(python: string): Promise<Answer> {
+  const code =
+    'import sys, importlib.util as u; print("Pallas %d.%d.%d" % sys.version_info[:3], u.find_spec("jax") is not None)';
   return new Promise((resolve) => {
     execFile(python, ['-I', '-c', code], { timeout: 15_000, cwd: os.tmpdir() }, (error, stdout) => {
-      const match = /^Pallas (\d+\.\d+\.\d+)/m.exec(stdout);
-      resolve(match?.[1] ?? { trouble: error?.message.split('\n')[0] ?? 'it did not say its version' });
+      const match = /^Pallas (\d+\.\d+\.\d+) (True|False)/m.exec(stdout);
+      if (match?.[1] === undefined) {
+        resolve({ trouble: error?.message.split('\n')[0] ?? 'it did not say its version' });
+      } else {
+        resolve({ version: match[1], jax: match[2] === 'True' });
+      }
     });
   });
 }

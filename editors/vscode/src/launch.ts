@@ -1,6 +1,6 @@
 // What to start: decided anew at each start, from the settings, the Python extension and the PATH.
 import * as vscode from 'vscode';
-import { expand, firstFitting, inFolders, isFile, isInside, pythonsOnPath, type Candidate } from './interpreter';
+import { expand, firstFitting, inFolders, isFile, isInside, ON_PATH, pythonsOnPath, type Candidate } from './interpreter';
 import type { PythonExtension } from './pythonExtension';
 import type { Settings } from './settings';
 
@@ -89,7 +89,7 @@ export class Launcher {
       }
       found.push(...inFolders(folders).map((path) => ({ path, source: 'workspace' })));
     }
-    found.push(...pythonsOnPath(folders).map((path) => ({ path, source: 'PATH' })));
+    found.push(...pythonsOnPath(folders).map((path) => ({ path, source: ON_PATH })));
     return found.filter(({ path }) => this.mayStart(path, folders));
   }
 

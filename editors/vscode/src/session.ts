@@ -176,7 +176,7 @@ export class Session implements vscode.Disposable {
       documentSelector: SELECTOR as LanguageClientOptions['documentSelector'] & object,
       outputChannel: this.log,
       traceOutputChannel: this.log,
-      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true },
+      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, commands: false },
       errorHandler: this.errorHandler(),
       markdown: { isTrusted: false },
       middleware: {

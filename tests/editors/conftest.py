@@ -1,0 +1,98 @@
+"""Real editors with the shipped packages.  What an editor needs is installed on first use (scripts/editor_tools.py)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+EXTENSION = PROJECT / "editors" / "vscode"
+sys.path.insert(0, str(PROJECT / "scripts"))
+
+import editor_tools  # noqa: E402
+
+
+def have(tool: Callable[[], Any]) -> Any:
+    """A tool, or a skip with the reason; where CI is set only what is optional may be missing."""
+    try:
+        return tool()
+    except editor_tools.MissingToolError as reason:
+        if os.environ.get("CI") and tool.__name__ not in editor_tools.OPTIONAL:
+            raise
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    found = have(editor_tools.vscode)
+    have(editor_tools.extension_modules)
+    return found.node
+
+
+@pytest.fixture(scope="session")
+def npm_tool(node: Path) -> Callable[..., str]:
+    """Run something of the extension's own tools in its folder; its output."""
+
+    def run(*command: str | Path) -> str:
+        environment = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}", "PYTHON": sys.executable}
+        done = subprocess.run(
+            [str(node), *map(str, command)], cwd=EXTENSION, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def vsix(npm_tool: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it is shipped, built by its own command; PALLAS_LSP_TEST_VSIX names one that was built already."""
+    if built := os.environ.get("PALLAS_LSP_TEST_VSIX"):
+        return Path(built)
+    file = tmp_path_factory.mktemp("vsix") / "pallas-lsp.vsix"
+    npm_tool("scripts/package.mjs", file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def bundled_server(vsix: Path) -> Path:
+    """The server as the .vsix holds it: the folder with launch.py and libs."""
+    return EXTENSION / "bundled"
+
+
+@pytest.fixture(scope="session")
+def suite(npm_tool: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A test module for the extension host, built from editors/vscode/test."""
+
+    def build(name: str) -> Path:
+        out = tmp_path_factory.mktemp("suite") / f"{name}.js"
+        npm_tool("scripts/build.mjs", f"test/{name}.ts", out)
+        return out
+
+    return build
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder with a faulty kernel and a correct one."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    shutil.copyfile(PROJECT / "examples" / "faulty_start_value_in_run_scoped.py", folder / "faulty.py")
+    shutil.copyfile(PROJECT / "examples" / "triton_softmax.py", folder / "correct.py")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def empty_extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """VS Code runs test modules for an extension under development only; this one does nothing."""
+    folder = tmp_path_factory.mktemp("empty")
+    manifest = '{"name": "empty", "publisher": "tests", "version": "0.0.1", "engines": {"vscode": "^1.91.0"}}'
+    (folder / "package.json").write_text(manifest)
+    return folder
