@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -22,12 +23,14 @@ from pallas_lsp.cli.progress import Bar
 from pallas_lsp.cli.run import Checker, Request, Run
 from pallas_lsp.cli.sources import Sources
 from pallas_lsp.cli.streams import silence, use_color
+from pallas_lsp.confirm.settings import ConfirmSettings
 from pallas_lsp.engine.engine import Engine
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
 from pallas_lsp.engine.settings import Limits, Settings
 
 _LIMITS = Limits()
+_CONFIRM = ConfirmSettings()
 _EXIT_CODES = """\
 exit codes:
   0    nothing found (remarks and hints do not count)
@@ -47,6 +50,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="apply the safe fixes that were verified")
     parser.add_argument("--diff", action="store_true", help="show what --fix would change as a diff; write nothing")
     parser.add_argument("--no-verify", action="store_true", help="do not verify fixes, which is faster")
+    parser.add_argument(
+        "--confirm", action="store_true",
+        help="have a GPU confirm each finding and compile each kernel: one of this machine, or --confirm-command's",
+    )  # fmt: skip
+    parser.add_argument(
+        "--confirm-command", metavar="COMMAND", type=_command,
+        help="a Python with jax and a GPU elsewhere, as in 'ssh box python3'; implies --confirm",
+    )  # fmt: skip
+    parser.add_argument(
+        "--launch", action="store_true",
+        help="also launch each kernel once on the GPU, on generated inputs; implies --confirm",
+    )  # fmt: skip
+    parser.add_argument(
+        "--confirm-timeout", metavar="SECONDS", type=_positive,
+        help=f"how long the GPU's compiler may take for one kernel (default: {_CONFIRM.seconds:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resources", action="store_true",
+        help="show what each kernel needs: shared memory, TMEM and barriers, with --confirm also registers, spills and "
+        "blocks per multiprocessor",
+    )  # fmt: skip
     parser.add_argument("-v", "--verbose", action="store_true", help="show the launches, their arguments and sources")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
@@ -80,6 +104,16 @@ def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
+
+
+def _command(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no command line: {error}") from error
+    if not words:
+        raise argparse.ArgumentTypeError("the command is empty")
+    return words
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -129,6 +163,7 @@ def collect(
         jobs=settings.jobs,
         skipped=len(selection.without_pallas),
         cwd=cwd,
+        confirm=settings.confirm is not None,
     )
     color = use_color(sys.stderr, arguments.color)
 
@@ -163,11 +198,25 @@ def _settings(arguments: argparse.Namespace, cwd: str) -> Settings:
         )  # fmt: skip
     if arguments.memory is not None:
         limits = replace(limits, memory_bytes=arguments.memory << 30)
+    confirm = _confirm(arguments)
     return replace(
         defaults,
         python=_interpreter(arguments.python, cwd),
         limits=limits,
+        figures=arguments.resources or confirm is not None,
+        confirm=confirm,
         jobs=arguments.jobs or defaults.jobs,
+    )
+
+
+def _confirm(arguments: argparse.Namespace) -> ConfirmSettings | None:
+    if not (arguments.confirm or arguments.confirm_command or arguments.launch):
+        return None
+    return replace(
+        _CONFIRM,
+        command=arguments.confirm_command or (),
+        launch=arguments.launch,
+        seconds=float(arguments.confirm_timeout or _CONFIRM.seconds),
     )
 
 
@@ -195,14 +244,15 @@ def _check_destination(output: str | None) -> None:
 
 
 def _write(outcome: Outcome, arguments: argparse.Namespace) -> None:
-    errors = View(sys.stderr, use_color(sys.stderr, arguments.color), arguments.verbose)
+    errors = View(sys.stderr, use_color(sys.stderr, arguments.color), arguments.verbose, arguments.resources)
     if arguments.output is None:
-        view = View(sys.stdout, use_color(sys.stdout, arguments.color), arguments.verbose)
+        view = View(sys.stdout, use_color(sys.stdout, arguments.color), arguments.verbose, arguments.resources)
         _report(outcome, view, errors, arguments.format)
         sys.stdout.flush()
         return
     with Path(arguments.output).open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
-        _report(outcome, View(out, arguments.color == "always", arguments.verbose), errors, arguments.format)
+        view = View(out, arguments.color == "always", arguments.verbose, arguments.resources)
+        _report(outcome, view, errors, arguments.format)
     for row in summary(outcome):
         errors.console().print(row)
 

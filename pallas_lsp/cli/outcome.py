@@ -59,6 +59,10 @@ class Outcome:
     seconds: float = 0.0
     log: str | None = None
     cwd: str = field(default_factory=os.getcwd)
+    gpus: tuple[str, ...] = ()
+    """The kinds of GPU that confirmed something."""
+    unconfirmed: tuple[str, ...] = ()
+    """Why GPUs said nothing of some files."""
 
     @property
     def failures(self) -> tuple[Finding, ...]:

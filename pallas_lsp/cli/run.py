@@ -22,6 +22,7 @@ from pallas_lsp.cli.outcome import (
     unreached,
 )
 from pallas_lsp.cli.sources import Sources, UnreadableError, UnwritableError
+from pallas_lsp.confirm.confirmation import Confirmation
 from pallas_lsp.model import (
     Document,
     Finding,
@@ -47,6 +48,7 @@ class Checker(Protocol):
 
     async def check(self, snapshot: Snapshot, path: str) -> Report: ...
     async def verify(self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix: ...
+    async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation: ...
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo: ...
 
 
@@ -80,6 +82,8 @@ class Request:
     jobs: int = 1
     skipped: int = 0
     cwd: str = field(default_factory=os.getcwd)
+    confirm: bool = False
+    """Have a GPU confirm what was found."""
 
 
 @dataclass
@@ -88,6 +92,8 @@ class _Collected:
     problems: list[Problem] = field(default_factory=list)
     workers: list[WorkerInfo] = field(default_factory=list)
     applied: list[Applied] = field(default_factory=list)
+    unconfirmed: list[str] = field(default_factory=list)
+    gpus: list[str] = field(default_factory=list)
 
 
 class Run:
@@ -124,6 +130,8 @@ class Run:
             skipped=request.skipped,
             seconds=time.monotonic() - began,
             cwd=request.cwd,
+            gpus=tuple(dict.fromkeys(collected.gpus)),
+            unconfirmed=tuple(dict.fromkeys(collected.unconfirmed)),
         )
 
     async def _each(self, action: Callable[[str], Awaitable[None]], jobs: int) -> None:
@@ -166,10 +174,25 @@ class Run:
             return
         snapshot, report = checked
         findings = [await self._verified(snapshot, path, finding) for finding in report.findings]
-        self._collected.reports.append(replace(report, findings=tuple(findings)))
+        report = replace(report, findings=tuple(findings))
+        self._collected.reports.append(await self._confirmed(snapshot, path, report))
         reached = any(status.captures for status in report.launches)
         if reached or any(finding.stage is not Stage.READ for finding in findings):
             await self._note_worker(path, snapshot.roots)
+
+    async def _confirmed(self, snapshot: Snapshot, path: str, report: Report) -> Report:
+        """The report with what GPUs say of it."""
+        if not self._request.confirm:
+            return report
+        try:
+            confirmation = await self._checker.confirm(snapshot, path, report)
+        except Exception as error:  # a verdict that is missing must not hide what was found
+            self._collected.unconfirmed.append(f"a confirmation failed inside Pallas LSP: {_describe(error)}")
+            return report
+        self._collected.gpus += confirmation.gpus
+        if confirmation.state:
+            self._collected.unconfirmed.append(confirmation.state)
+        return confirmation.report
 
     async def _note_worker(self, path: str, roots: tuple[str, ...]) -> None:
         try:

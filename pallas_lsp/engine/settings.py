@@ -66,7 +66,8 @@ class Settings:
     the worker.  ``discovery``: look for drivers in other files of the workspace.  ``guess``:
     where there are none, guess argument types.  ``fork`` False uses up
     a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
-    ``confirm``: how findings are taken to a GPU, None for not at all.  ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
+    ``confirm``: how findings are taken to a GPU, None for not at all.
+    ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
     """
 
     python: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pallas_lsp.cli.diffs import edited
+from pallas_lsp.confirm.confirmation import Confirmation
 from pallas_lsp.model import (
     Backend,
     Capture,
@@ -53,6 +54,9 @@ class FakeEngine:
         before = len(self.judge(snapshot, path).findings)
         after = len(self.judge(replace(snapshot, documents=documents), path).findings)
         return replace(fix, verified=after < before, reason="" if after < before else "the finding stays")
+
+    async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation:
+        return Confirmation(report, "no GPU: this engine has none")
 
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
         return INFO

@@ -6,6 +6,7 @@ import os
 
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import Outcome, shown_path
+from pallas_lsp.confirm.wording import with_verdicts
 from pallas_lsp.model import Location, Severity
 
 _COMMANDS = {
@@ -19,7 +20,7 @@ _COMMANDS = {
 def render(outcome: Outcome, view: View) -> None:
     root = os.environ.get("GITHUB_WORKSPACE") or outcome.cwd
     for finding in outcome.findings:
-        message = [finding.message]
+        message = [with_verdicts(finding)]
         message += [f"{_point(each.location, root)}: {each.message}" for each in finding.related]
         message += [f"fix: {fix.title}" for fix in finding.fixes if fix.verified]
         title = f"pallas-lsp ({finding.rule})"

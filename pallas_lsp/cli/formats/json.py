@@ -53,6 +53,8 @@ class _Writer:
                 "exitCode": outcome.exit_code,
             },
         }
+        if outcome.gpus or outcome.unconfirmed:
+            document["confirmation"] = {"gpus": list(outcome.gpus), "unconfirmed": list(outcome.unconfirmed)}
         if outcome.diff is not None:
             document["diff"] = outcome.diff
         return document
@@ -78,7 +80,8 @@ class _Writer:
             "arguments": list(finding.arguments),
             "related": [{**self._place(each.location), "message": each.message} for each in finding.related],
             "fixes": [self._fix(fix) for fix in finding.fixes],
-            "data": dict(finding.data),
+            "data": {name: value for name, value in finding.data.items() if name != "verdicts"},
+            "verdicts": list(finding.data.get("verdicts", ())),
         }
 
     def _fix(self, fix: Fix) -> dict[str, Any]:

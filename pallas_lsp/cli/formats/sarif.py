@@ -15,6 +15,7 @@ from pallas_lsp.cli.formats.json import lsp_range
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import Outcome
 from pallas_lsp.cli.rulebook import plain_page, rule_page, rule_summary
+from pallas_lsp.confirm.wording import with_verdicts
 from pallas_lsp.model import Edit, Finding, Fix, Location, Problem, Severity
 from pallas_lsp.server.pages import page_uri
 
@@ -89,7 +90,7 @@ class _Writer:
             "ruleId": finding.rule,
             "ruleIndex": self._rules.index(finding.rule),
             "level": _LEVELS[finding.severity],
-            "message": {"text": finding.message},
+            "message": {"text": with_verdicts(finding)},
             "locations": [self._location(finding.location)],
             "partialFingerprints": {"pallasLsp/v1": self._fingerprint(finding)},
             "properties": {
@@ -98,6 +99,8 @@ class _Writer:
                 "arguments": list(finding.arguments),
             },
         }
+        if verdicts := finding.data.get("verdicts"):
+            result["properties"]["verdicts"] = list(verdicts)
         if finding.related:
             result["relatedLocations"] = [
                 {"id": number, **self._location(each.location), "message": {"text": each.message}}

@@ -46,6 +46,9 @@ def summary(outcome: Outcome) -> list[Text]:
     if outcome.problems:
         log = f" The log is {outcome.log}." if outcome.log else ""
         rows.append(Text.assemble((f"{_plural(len(outcome.problems), 'thing')} could not be checked.", UNCHECKED), log))
+    if outcome.gpus:
+        rows.append(Text(f"Compiled on {_listed(list(outcome.gpus))}."))
+    rows += [Text(f"Not confirmed by a GPU: {reason.removeprefix('no GPU: ')}.") for reason in outcome.unconfirmed]
     applicable = sum(any(is_applicable(fix) for fix in finding.fixes) for finding in outcome.findings)
     if applicable:
         rows.append(Text(f"{_plural(applicable, 'finding')} can be fixed with --fix (--diff shows the change)."))

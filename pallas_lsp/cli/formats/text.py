@@ -14,6 +14,7 @@ from pallas_lsp.cli.formats.summary import STYLES, UNCHECKED, summary
 from pallas_lsp.cli.formats.tables import print_launches
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.outcome import CIRCUMSTANCES, Outcome
+from pallas_lsp.confirm.wording import figures, verdict_sentences
 from pallas_lsp.engine.errors import FILE_KINDS, WORKER_KINDS
 from pallas_lsp.model import Finding, Fix, Location, Position, Problem, Related, Safety
 
@@ -33,10 +34,23 @@ def render(outcome: Outcome, view: View) -> None:
         _print(console, _FindingText(outcome, finding, view.width).rows())
     for group in _group(outcome.problems):
         _print(console, _problems(outcome, group, view.width))
+    if view.resources and outcome.launches:
+        _print(console, _resources(outcome))
     if view.verbose and outcome.launches:
         print_launches(outcome, view.console(plain_width=_TABLE_WIDTH))
         console.print()
     _print(console, summary(outcome), end=False)
+
+
+def _resources(outcome: Outcome) -> Iterable[Text]:
+    """What each kernel needs, and on which GPU."""
+    for status in outcome.launches:
+        for capture in status.captures:
+            name = capture.body.name if capture.body is not None else capture.api
+            yield Text.assemble((f"{point(outcome, status.launch.location)} ", GUTTER_STYLE), (printable(name), "bold"))
+            yield Text(f"    for {printable(capture.arguments)}")
+            lines = figures(capture)
+            yield from (Text(f"    {printable(line)}") for line in lines or ["nothing is known of what it needs"])
 
 
 def _print(console: Console, rows: Iterable[Text], end: bool = True) -> None:
@@ -69,6 +83,7 @@ class _FindingText:
         rows += self._excerpts()
         rows += [self._note("note", printable(line)) for line in rest if line.strip()]
         rows += self._circumstances()
+        rows += [self._note("gpu", printable(sentence)) for sentence in verdict_sentences(finding)]
         for fix in finding.fixes:
             rows += self._fix(fix)
         return rows

@@ -25,6 +25,7 @@ class View:
     out: IO[str]
     color: bool = False
     verbose: bool = False
+    resources: bool = False
 
     @property
     def width(self) -> int:
