@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from . import (
+    backends,
     births,
     capture,
     compat,
@@ -15,6 +16,7 @@ from . import (
     devices,
     drivers,
     frames,
+    isolation,
     know_operands,
     lower,
     module,
@@ -39,6 +41,9 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     sys.argv = [path]
     overlay.Overlay(documents).install()
     compat.preimport()
+    # The compilers of a GPU may be programs of their own.
+    isolation.enter({"programs": params.get("confirm") is not None, **(params.get("allow") or {})})
+    isolation.no_clusters()
     session = Session(emit, params)
     if params.get("confirm") is None:
         devices.pretend(*_ambient(documents[path], params))
@@ -90,6 +95,6 @@ def _ambient(text: str, params: dict[str, Any]) -> tuple[str, str]:
     tpu_only = "pallas.tpu" in text or "import tpu" in text or "pltpu" in text
     gpu = any(word in text for word in ("mosaic_gpu", "plgpu", "triton"))
     if tpu_only and not gpu:
-        return "tpu", str((targets.get("tpu") or ["TPU v5 lite"])[0])
+        return "tpu", backends.tpu_kind(text, targets)
     wanted = list(targets.get("mosaic_gpu") or ["9.0"])
     return "cuda", str(wanted[-1] if "tcgen05" in text and len(wanted) > 1 else wanted[0])
