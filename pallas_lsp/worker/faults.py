@@ -307,13 +307,19 @@ def _bad_call(error: BaseException) -> bool:
         entry = entry.tb_next
     scope = {**vars(builtins), **entry.tb_frame.f_globals, **entry.tb_frame.f_locals}
     for value in list(scope.values()):
-        for candidate in (value, getattr(value, name.split(".")[0], None)):
+        inside = vars(value).values() if _is_pallas_module(value) else (getattr(value, name.split(".")[0], None),)
+        for found in (value, *inside):
+            candidate = found if hasattr(found, "__qualname__") else type(found)
             module = str(getattr(candidate, "__module__", ""))
             if callable(candidate) and "pallas" in module and module.startswith("jax"):
                 qualname = getattr(candidate, "__qualname__", "")
                 if qualname and qualname in (name, str(error).split("(", 1)[0]):
                     return True
     return False
+
+
+def _is_pallas_module(value: Any) -> bool:
+    return isinstance(value, types.ModuleType) and value.__name__.startswith("jax.experimental.pallas")
 
 
 def needs_concrete_value(error: BaseException) -> bool:

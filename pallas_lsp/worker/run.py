@@ -83,8 +83,8 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
 
 def _unreached(session: Session, launches: list[int] | None) -> bool:
     """Whether a launch of the file (``launches``: first lines, where the engine gave them) was not reached yet."""
-    if launches is None:
-        return True
+    if not launches:
+        return True  # those of other files are not known
     reached = {frame["line"] for capture in session.captures.values() for frame in capture.launch[-1:]}
     return not set(launches) <= reached
 
