@@ -14,12 +14,23 @@ from pallas_lsp.engine.outcome import Failure, Outcome
 from pallas_lsp.engine.pool import Pool
 from pallas_lsp.engine.settings import Settings
 from pallas_lsp.model import Driver, Snapshot
+from pallas_lsp.source.launches import find_launches
+from pallas_lsp.source.workspace import read_text
 
 _MOST_RUNS = 6
 _DEADLY = {"timed-out", "out-of-memory", "crashed", "exited"}
 _REMEMBERED = 64
 _LOWERING = ("lower", "confirm", "launch")
 """The stages that concern one capture alone."""
+
+
+def _launch_lines(snapshot: Snapshot, path: str) -> list[int]:
+    """Where the launches of a file begin: when all were reached, nothing has to be run concretely."""
+    try:
+        return [each.location.range.start.line + 1 for each in find_launches(path, read_text(snapshot, path))]
+    except (OSError, ValueError, SyntaxError):
+        return []
+
 
 OnTraced = Callable[[Outcome], None]
 
@@ -139,6 +150,7 @@ class Runner:
             "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
             "stages": ["trace", "lower"],
             "skip": skipped,
+            "launches": _launch_lines(snapshot, path),
             "figures": self._settings.figures,
         }
 
