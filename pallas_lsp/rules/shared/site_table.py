@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pallas_lsp.model import Equation, Fault, Finding, Fix, Location, Range, Related
+from pallas_lsp.model import Backend, Equation, Fault, Finding, Fix, Location, Range, Related, Stage
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import operand_refs
@@ -185,6 +185,9 @@ def make(
     related: Sequence[Related] = (),
 ) -> Finding:
     """A finding with what every finding has."""
+    capture = context.capture(fault)
+    if capture is not None and capture.backend is Backend.ANY and fault.stage is Stage.LOWER and fault.target:
+        message += " (The kernel names no backend; the others refuse it too.)"
     return Finding(
         rule=rule,
         location=narrowed(place, context),
