@@ -34,7 +34,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_lsp.model import Fault, Finding, Fix
+from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.launches import Launch, launch_of
@@ -70,16 +70,19 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if launch is None or spot is None:
         return None
     backend = _backend(spot)
+    location = spot.location
+    related: list[Related] = []
     whose = f"parameters for {_BACKENDS[backend][1]}" if backend else "parameters of another backend"
     if launch.api == "pl.pallas_call" and backend.endswith(".mosaic_gpu"):
         message = (
-            "`pl.pallas_call` does not launch Mosaic GPU kernels from jax 0.11 on, but these are parameters for Mosaic "
+            "`pl.pallas_call` does not launch Mosaic GPU kernels from jax 0.11 on, but its parameters are for Mosaic "
             "GPU. Launch with `plgpu.kernel`, or give parameters for Triton."
         )
+        location, related = launch.name, [Related(spot.location, "These are the parameters.")]
     else:
         target = "Mosaic GPU" if launch.api == "plgpu.kernel" else "this platform"
         message = f"These are {whose}, but the kernel is compiled for {target}, which has parameters of its own."
-    return finding(__name__, fault, context, spot.location, message, (), _fixes(launch, spot))
+    return finding(__name__, fault, context, location, message, related, _fixes(launch, spot))
 
 
 def _backend(spot: Spot) -> str:

@@ -77,7 +77,10 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     found = spec.index_map()
     given = int(spec.facts.get("index_map_arguments") or 0)
     axes = int(spec.facts.get("grid") or 0)
-    location = head_location(*found) if found is not None else spec.place()
+    map_argument = spec.argument("index_map")
+    location = map_argument.location if map_argument is not None else spec.place()
+    if found is not None:
+        location = head_location(*found)
     if found is not None and isinstance(found[2], ast.Lambda):
         location = type(location)(found[0], found[1].range(found[2]))
     taken = len(positional(found[2])) if found is not None else None
@@ -93,7 +96,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 
 def _message(spec: Spec, taken: int | None, given: int, axes: int) -> str:
-    takes = f"takes {count_text(taken, 'argument')}" if taken is not None else "cannot be called like that"
+    takes = f"takes {count_text(taken, 'argument')}" if taken is not None else "takes other arguments"
     grid = spec.launch.facts.get("grid") if spec.launch is not None else None
     shape = f" ({', '.join(map(str, grid))}{',' if len(grid) == 1 else ''})" if isinstance(grid, list) and grid else ""
     why = f"the grid{shape} has {count_text(axes, 'axis').replace('axiss', 'axes')}"

@@ -142,6 +142,9 @@ def _inside(call: ast.Call, spot: Spot) -> bool:
 
 
 def _type_fixes(loop: Loop, made: Spot, path: tuple[int | str, ...], start: str, end: str) -> Iterator[Fix | None]:
+    value = made.syntax.value(made.node)
+    if isinstance(made.node, ast.Name) and isinstance(value, ast.Call | ast.Constant):
+        made = made.at(value)
     start_dtype, start_shape = _parts(start)
     end_dtype, end_shape = _parts(end)
     syntax = made.syntax

@@ -45,7 +45,16 @@ from collections.abc import Iterator, Mapping
 from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.conditions import NUMPY, block_text, inverted, leaves, traced, when_text, where_text
+from pallas_lsp.rules.shared.conditions import (
+    NUMPY,
+    block_text,
+    inverted,
+    leaves,
+    replace_statement,
+    traced,
+    when_text,
+    where_text,
+)
 from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.loops import loop_text
@@ -172,7 +181,7 @@ def _fixes(line: Line, form: str, node: ast.expr) -> Iterator[Fix | None]:
         indentation, step = _indentation(line, statement)
         text = loop_text(editor, statement, indentation, step)
         if text is not None:
-            editor.replace(statement, text.replace("\n", syntax.lines.newline))
+            replace_statement(editor, statement, text)
             kind = "`@pl.loop`" if text.startswith("@") else "`jax.lax.fori_loop`"
             yield suggested(f"Make it a traced loop with {kind}", editor)
 
@@ -193,7 +202,7 @@ def _if_fixes(line: Line, statement: ast.If) -> Iterator[Fix | None]:
     editor = Editor(line.path, syntax)
     text = when_text(editor, top, indentation, step)
     if text is not None:
-        editor.replace(top, text.replace("\n", syntax.lines.newline))
+        replace_statement(editor, top, text)
         yield suggested("Make the branches functions under `@pl.when`", editor)
 
 

@@ -123,8 +123,9 @@ def _mismatch(
     location = spot.location if spot is not None else launch.name
     opened = None
     if spot is not None:
-        literal, rest = follow(context, launch.frames, spot, ())
-        opened = literal if not rest and isinstance(literal.node, ast.List | ast.Tuple) else None
+        literal, _ = follow(context, launch.frames, spot, ())
+        value = literal.syntax.value(literal.node)
+        opened = literal.at(value) if isinstance(value, ast.List | ast.Tuple) else None
     what = "input" if which == "in_specs" else "output"
     message = _message(launch, which, what, given, wanted)
     related = list(_related(launch, which, wanted))
@@ -222,6 +223,8 @@ def _fixes(
             editor.replace(spot.node, f"[{', '.join([source] * len(wanted))}]")
             yield suggested(f"Use this spec for all {len(wanted)} outputs", editor)
         return
+    if isinstance(spot.node, ast.BinOp) and isinstance(spot.node.op, ast.Mult):
+        yield _repeated(spot, spot.node, len(wanted))
     if opened is None or not isinstance(opened.node, ast.List | ast.Tuple):
         return
     elements = opened.node.elts
@@ -246,6 +249,18 @@ def _fixes(
         editor = Editor(opened.path, opened.syntax)
         editor.remove_item(elements[index], elements)
         yield suggested(f"Remove the spec {index}, `{short(sources[index], 40)}`", editor)
+
+
+def _repeated(spot: Spot, product: ast.BinOp, wanted: int) -> Fix | None:
+    """``[block] * 3`` with another number."""
+    sides = (product.left, product.right)
+    literal = next((s for s in sides if isinstance(s, ast.List | ast.Tuple) and len(s.elts) == 1), None)
+    count = next((s for s in sides if s is not literal), None)
+    if literal is None or count is None:
+        return None
+    editor = Editor(spot.path, spot.syntax)
+    editor.replace(count, str(wanted))
+    return suggested(f"Repeat the spec {wanted} times", editor)
 
 
 def _same_shape(launch: Launch, which: str, have: int, want: int) -> list[int]:

@@ -117,8 +117,28 @@ def block_text(syntax: Syntax, block: Sequence[ast.stmt], indentation: str) -> s
     if syntax.text[line_start:start].strip():
         # The block stands on the line of its ``if``.
         return indentation + syntax.text[start:end]
-    text = syntax.text[line_start : syntax.lines.line_end(end)]
+    text = syntax.text[_comments_before(syntax, line_start) : syntax.lines.line_end(end)]
     return textwrap.indent(textwrap.dedent(text.replace("\r\n", "\n")), indentation)
+
+
+def _comments_before(syntax: Syntax, line_start: int) -> int:
+    """Where the comment lines right before a line begin."""
+    while line_start > 0:
+        before = syntax.lines.line_start(line_start - 1)
+        if not syntax.text[before:line_start].lstrip().startswith("#"):
+            break
+        line_start = before
+    return line_start
+
+
+def replace_statement(editor: Editor, statement: ast.stmt, text: str) -> None:
+    """Put another text in the place of a statement, whose trailing comment ``text`` has already."""
+    syntax = editor.syntax
+    start, end = syntax.span(statement)
+    line_end = syntax.lines.line_end(end)
+    if syntax.text[end:line_end].strip().startswith("#") and syntax.text[end:line_end].strip() in text:
+        end = line_end
+    editor.change(start, end, text.replace("\n", syntax.lines.newline))
 
 
 def when_text(editor: Editor, statement: ast.If, indentation: str, step: str) -> str | None:

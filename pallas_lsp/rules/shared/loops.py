@@ -22,6 +22,8 @@ def loop_text(editor: Editor, statement: ast.For, indentation: str, step: str) -
     bounds = [syntax.source(a) for a in call.args]
     lower, upper = ("0", bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
     index = statement.target.id
+    if read_after(syntax, statement, {index}):
+        return None
     carried = _carried(syntax, statement)
     if not carried:
         loop = editor.spell("jax.experimental.pallas.loop", statement, PALLAS)
@@ -50,7 +52,10 @@ def _carried(syntax: Syntax, statement: ast.For) -> list[str]:
     """The names that a loop's steps hand on: those that it binds and that are read before or after."""
     names = assigned(statement.body)
     after = read_after(syntax, statement, names)
-    return [name for name in sorted(names) if name in after or _read_first(statement, name)]
+    stored = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    order = {n.id: i for i, n in reversed(list(enumerate(sorted(stored, key=lambda n: (n.lineno, n.col_offset)))))}
+    ordered = sorted(names, key=lambda name: (order.get(name, len(order)), name))
+    return [name for name in ordered if name in after or _read_first(statement, name)]
 
 
 def _read_first(statement: ast.For, name: str) -> bool:
