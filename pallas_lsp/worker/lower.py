@@ -80,7 +80,7 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
         capture.failed = True
     elif not capture.failed:
         capture.stage = "lower"
-        for found in checks.run(jaxpr, capture.backend):
+        for found in checks.run(jaxpr, capture.backend, program):
             session.tell_silent(found.check, found.frames, found.facts, found.related, capture)
     if session.params.get("figures"):
         _tell_figures(capture, jaxpr)

@@ -138,6 +138,9 @@ class Session:
     ) -> None:
         """Tell a fault that jax does not raise."""
         fault = faults.silent(check, places or capture.call, {**facts, "related": related}, self.driver, capture.id)
+        fault["anchors"].append({"by": "launch", "frames": capture.call or capture.launch})
+        with contextlib.suppress(Exception):
+            fault["facts"].update(know_given.facts(capture.options))
         key = (capture.id, check, str(places[-1:]), str(facts))
         if key not in self._told:
             self._told.add(key)

@@ -20,6 +20,7 @@ from . import (
     escapes,
     padding,
     stores,
+    tpu_float64,
 )
 from .kernel import Found, Kernel, kernels
 
@@ -33,12 +34,16 @@ _CHECKS = (
     escapes.check,
     padding.check,
     stores.check,
+    tpu_float64.check,
 )
 
 
-def run(program: Any, backend: str) -> Iterator[Found]:
-    """What the checks find in the kernels of a program; one that fails finds nothing."""
-    for kernel in kernels(program, backend):
+def run(program: Any, backend: str, around: Any = None) -> Iterator[Found]:
+    """What the checks find in the kernels of a program; one that fails finds nothing.
+
+    ``around``: the program that it was taken out of, where that shows what becomes of the outputs.
+    """
+    for kernel in kernels(program, backend, around):
         for check in _CHECKS:
             with contextlib.suppress(Exception):
                 yield from list(check(kernel))

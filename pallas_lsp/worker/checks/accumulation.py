@@ -1,59 +1,133 @@
-"""A ref that is only ever added to: nothing gives it a first value."""
+"""Refs that are added to before they have a value: nothing starts them, or not at each of their blocks' first steps.
+
+On TPU a block of an output stays in VMEM while consecutive steps of the grid have the same block index; what it holds
+when its block is come back to is not loaded again.  Elsewhere steps run at the same time, and none sees another's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import compat
-from .kernel import Found, Kernel, inner_variables, is_variable, places
+from . import numbers, writes
+from .kernel import Found, Kernel, block_size, places, source_of
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
-    """Outputs (that no input is aliased to) and scratch refs whose every write depends on their own value."""
+    """Outputs (that no input is aliased to) and scratch refs of a ``pallas_call``."""
     mapping = kernel.grid_mapping
-    if mapping is None:
+    if mapping is None or kernel.backend == "mosaic_gpu":
         return
-    refs = [(f"output {number}", ref) for number, ref, _ in kernel.output_operands()]
-    first = mapping.num_index_operands + mapping.num_inputs + mapping.num_outputs
-    refs += [(f"scratch {number}", ref) for number, ref in enumerate(kernel.body.invars[first:])]
-    for name, ref in refs:
-        writes: list[tuple[Any, bool]] = []
-        if _writes(kernel.body, kernel.chain, ref, writes) and writes and all(own for _, own in writes):
-            yield Found("accumulator-without-start", places(writes[0][0]), {"operand": name})
+    steps = None if mapping.num_dynamic_grid_bounds else numbers.steps_of(mapping.grid)
+    for number, ref, block in kernel.output_operands():
+        found = writes.events(kernel.body, kernel.chain, ref)
+        if found and steps:
+            yield from _output(kernel, number, block, found, steps)
+        elif found:
+            yield from _never_started(f"output {number}", found)
+    for number, ref in enumerate(kernel.scratch()):
+        found = writes.events(kernel.body, kernel.chain, ref)
+        if found and steps:
+            first = _first(kernel, found, steps[:1])[0]
+            if first is not None and first.own:
+                yield _unstarted(f"scratch {number}", first, found, steps[0])
+        elif found:
+            yield from _never_started(f"scratch {number}", found)
 
 
-def _writes(jaxpr: Any, chain: tuple[Any, ...], ref: Any, found: list[tuple[Any, bool]]) -> bool:
-    """Collect the writes to a ref, each with whether it depends on the ref; False where some use is not understood."""
-    tainted: set[Any] = set()
-    for equation in jaxpr.eqns:
-        here = (*chain, equation)
-        uses = any(operand is ref for operand in equation.invars)
-        name = equation.primitive.name
-        depends = any(is_variable(v) and v in tainted for v in equation.invars)
-        if uses and name == "get":
-            tainted.update(equation.outvars)
-        elif uses and name == "addupdate":
-            found.append((here, True))
-        elif uses and name == "swap":
-            if equation.invars[0] is not ref:
-                return False
-            found.append((here, depends))
-        elif uses:
-            inner = inner_variables(equation, ref)
-            if inner is None or not inner:
-                return False
-            for program, variable in inner:
-                if not _writes(program, here, variable, found):
-                    return False
-            if depends or any(_reads(program, variable) for program, variable in inner):
-                tainted.update(equation.outvars)
-        elif depends:
-            if any(compat.is_ref(getattr(v, "aval", None)) for v in equation.invars) and name not in ("swap", "get"):
-                return False
-            tainted.update(equation.outvars)
-    return True
+def _never_started(operand: str, found: Sequence[Any]) -> Iterator[Found]:
+    """For a grid that is not known: every store depends on the ref's own value."""
+    every = writes.stores(found)
+    if all(store.own for store in every):
+        yield Found("accumulator-without-start", places(every[0].chain), {"operand": operand, "starts": False})
 
 
-def _reads(jaxpr: Any, ref: Any) -> bool:
-    return any(any(operand is ref for operand in equation.invars) for equation in jaxpr.eqns)
+def _output(
+    kernel: Kernel, number: int, block: Any, found: Sequence[Any], steps: Sequence[numbers.Step]
+) -> Iterator[Found]:
+    indices = numbers.visited(block.index_map_jaxpr, steps)
+    if indices is None:
+        yield from _never_started(f"output {number}", found)
+        return
+    first = _first(kernel, found, steps)
+    in_order = kernel.backend != "triton"
+    seen: set[numbers.Step] = set()
+    before: numbers.Step | None = None
+    for step, index, store in zip(steps, indices, first, strict=True):
+        if in_order and index == before:
+            continue
+        before = index
+        if store is not None and store.own:
+            if index not in seen:
+                yield _unstarted(f"output {number}", store, found, step)
+                return
+            if not in_order:
+                return
+            facts = {
+                "operand": str(block.origin),
+                "array": compat.notation(block.array_aval),
+                "block": [block_size(dimension) for dimension in block.block_shape],
+                "grid": list(kernel.grid_mapping.grid),
+                "index_map": source_of(block),
+                "step": list(step),
+                "index": list(index),
+                "axes": _axes(kernel.grid_mapping.grid, steps, indices),
+            }
+            related = [{"frames": places(store.chain), "text": "the accumulation"}]
+            yield Found("accumulation-not-innermost", places(kernel.chain), facts, related)
+            return
+        seen.add(index)
+
+
+def _axes(grid: Sequence[int], steps: Sequence[numbers.Step], indices: Sequence[numbers.Step]) -> list[int]:
+    """The axes of the grid along which a block index never changes: those that are summed over."""
+    by_step = dict(zip(steps, indices, strict=True))
+    found = []
+    for axis, size in enumerate(grid):
+        moved = (by_step[(*step[:axis], 0, *step[axis + 1 :])] == index for step, index in by_step.items())
+        if size > 1 and all(moved):
+            found.append(axis)
+    return found
+
+
+def _unstarted(operand: str, store: writes.Store, found: Sequence[Any], step: numbers.Step) -> Found:
+    starts = [each for each in writes.stores(found) if not each.own]
+    related = [{"frames": places(each.chain), "text": "the start value"} for each in starts[:1]]
+    facts = {"operand": operand, "starts": bool(starts), "step": list(step)}
+    return Found("accumulator-without-start", places(store.chain), facts, related)
+
+
+def _first(kernel: Kernel, found: Sequence[Any], steps: Sequence[numbers.Step]) -> list[writes.Store | None]:
+    """The store that comes first at each step; None where there is none for sure."""
+    grid = kernel.grid_mapping.grid
+    taken: dict[int, list[int] | None] = {}
+    for event in found:
+        if isinstance(event, writes.Branch) and event.body is kernel.body:
+            taken[id(event)] = numbers.index_of(kernel.body, grid, steps, event.equation.invars[0])
+    return [_earliest(found, taken, at) for at in range(len(steps))]
+
+
+def _earliest(found: Sequence[Any], taken: dict[int, list[int] | None], at: int) -> writes.Store | None:
+    for event in found:
+        if isinstance(event, writes.Store):
+            return event
+        if isinstance(event, writes.Loop):
+            inner = _earliest(event.events, taken, at)
+            if inner is not None and (event.runs or not inner.own):
+                return inner
+            continue
+        chosen = taken.get(id(event))
+        if chosen is not None:
+            inner = _earliest(event.branches[min(max(chosen[at], 0), len(event.branches) - 1)], taken, at)
+            if inner is not None:
+                return inner
+            continue
+        # Which branch runs is not known: one that may start the ref counts as run, one that may not does not.
+        firsts = [_earliest(branch, taken, at) for branch in event.branches]
+        start = next((store for store in firsts if store is not None and not store.own), None)
+        if start is not None:
+            return start
+        if firsts and all(store is not None for store in firsts):
+            return firsts[0]
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .kernel import Found, Kernel, indexed, mentions, places
+from .kernel import Found, Kernel, indexed, is_variable, mentions, places
 
 _READERS = {"get": (0,), "wgmma_ref": (1, 2), "wgmma": (1, 2), "copy_smem_to_gmem": (0,), "tcgen05_mma": (1, 2)}
 
@@ -23,7 +23,7 @@ def check(kernel: Kernel) -> Iterator[Found]:
                 pending.clear()
             elif name in _READERS and not indexed(equation):
                 for position in _READERS[name]:
-                    copy = pending.get(equation.invars[position]) if position < len(equation.invars) else None
+                    copy = _of(pending, equation, position)
                     if copy is not None:
                         yield Found(
                             "read-before-wait",
@@ -32,3 +32,8 @@ def check(kernel: Kernel) -> Iterator[Found]:
                             [{"frames": places((*chain, copy)), "text": "the copy that is not waited for"}],
                         )
                         return
+
+
+def _of(known: dict[Any, Any], equation: Any, position: int) -> Any:
+    operand = equation.invars[position] if position < len(equation.invars) else None
+    return known.get(operand) if operand is not None and is_variable(operand) else None

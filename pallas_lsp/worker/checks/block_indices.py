@@ -1,90 +1,93 @@
-"""Index maps evaluated over the grid: blocks outside the array, parts that no step writes, accumulations torn apart."""
+"""Index maps evaluated over the grid: blocks outside the array, and parts of an output that no step writes."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import compat
-from .kernel import Found, Kernel, places
-
-MOST_STEPS = 4096
+from . import numbers
+from .kernel import Found, Kernel, block_size, indexed, places, source_of
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
     mapping = kernel.grid_mapping
-    if mapping is None or mapping.num_index_operands or not mapping.grid:
+    if mapping is None or mapping.num_index_operands or mapping.num_dynamic_grid_bounds or not mapping.grid:
         return
-    grid = mapping.grid
-    if not all(isinstance(size, int) for size in grid) or math.prod(grid) > MOST_STEPS:
+    steps = numbers.steps_of(mapping.grid)
+    if not steps:
         return
-    steps = list(itertools.product(*(range(size) for size in grid)))
-    outputs = {id(block): ref for _, ref, block in kernel.output_operands()}
-    for block in mapping.block_mappings:
-        sizes = [_size(dimension) for dimension in block.block_shape]
+    outputs = {id(block): number for number, _, block in kernel.output_operands()}
+    told: set[str] = set()
+    for position, block in enumerate(mapping.block_mappings):
+        sizes = [block_size(dimension) for dimension in block.block_shape]
         shape = tuple(block.array_aval.shape)
-        if None in sizes or len(sizes) != len(shape):
+        if None in sizes or len(sizes) != len(shape) or 0 in shape or 0 in sizes:
             continue
-        visited = _visited(block, steps)
+        visited = numbers.visited(block.index_map_jaxpr, steps)
         if visited is None:
             continue
         facts = {
             "operand": str(block.origin),
             "array": compat.notation(block.array_aval),
+            "shape": list(shape),
             "block": sizes,
-            "grid": list(grid),
-            "index_map": _source(block),
+            "grid": list(mapping.grid),
+            "index_map": source_of(block),
         }
         outside = _outside(visited, steps, sizes, shape)
         if outside is not None:
-            yield Found("block-outside-array", places(kernel.chain), {**facts, **outside})
+            # A TPU fetches the block whatever the body does with it; elsewhere only an access goes wrong, and the copy
+            # engine of Mosaic GPU leaves out what is outside.
+            if kernel.backend == "tpu" or (kernel.backend != "mosaic_gpu" and _accessed(kernel, position)):
+                yield Found("block-outside-array", places(kernel.chain), {**facts, **outside})
         elif id(block) in outputs:
-            missing = _missing(visited, sizes, shape)
-            if missing is not None:
+            missing = _missing(visited, steps, sizes, shape)
+            if missing is not None and _on_purpose(kernel, outputs[id(block)], missing):
+                continue
+            why = str(missing and (missing["axis"], missing["first"] // sizes[missing["dimension"]], missing["blocks"]))
+            if missing is not None and why not in told:  # several outputs lack the same for the same reason
                 yield Found("output-never-written", places(kernel.chain), {**facts, **missing})
-            elif kernel.backend == "tpu" and _reads(kernel, outputs[id(block)]) and _torn(visited):
-                yield Found("accumulation-not-innermost", places(kernel.chain), facts)
+                told.add(why)
 
 
-def _size(dimension: Any) -> int | None:
-    """Elements that one step of a block index moves by; None for what is not known."""
-    if isinstance(dimension, int):
-        return dimension
-    name = type(dimension).__name__
-    if name == "Blocked":
-        size = dimension.block_size
-        return size if isinstance(size, int) else None
-    return 1 if name == "Squeezed" or dimension is None else None
+def _on_purpose(kernel: Kernel, number: int, missing: dict[str, Any]) -> bool:
+    """Whether nothing may need what is not written: it is cut off, or written by something else."""
+    use = kernel.uses[number] if number < len(kernel.uses) else None
+    if use is None or use.filled:
+        return use is not None
+    if use.reach is not None:
+        return bool(use.reach[missing["dimension"]] <= missing["first"])
+    left_over = bool(missing["rest"]) and missing["blocks"] == 1
+    return use.cut and not left_over
 
 
-def _visited(block: Any, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]] | None:
-    """The block index at each step, for an index map that is arithmetic on the grid's indices alone."""
-    import jax
-    import numpy  # type: ignore[import-not-found,unused-ignore]
-
-    jaxpr = block.index_map_jaxpr
-    function = compat.jaxpr_function(compat.closed(jaxpr))
-    columns = [numpy.asarray(column, numpy.int32) for column in zip(*steps, strict=True)]
-    if len(columns) != len(compat.open_jaxpr(jaxpr).invars):
-        return None
-    with jax.ensure_compile_time_eval():
-        results = [numpy.broadcast_to(numpy.asarray(out), (len(steps),)) for out in jax.vmap(function)(*columns)]
-    return [tuple(int(value) for value in row) for row in zip(*results, strict=True)]
+def _accessed(kernel: Kernel, position: int) -> bool:
+    """Whether the body loads or stores the whole block at every step, with no mask."""
+    ref = kernel.body.invars[kernel.grid_mapping.num_index_operands + position]
+    return any(
+        equation.primitive.name in ("get", "swap") and equation.invars[0] is ref and not indexed(equation)
+        for equation in kernel.body.eqns
+    )
 
 
 def _outside(
-    visited: Sequence[tuple[int, ...]], steps: Sequence[tuple[int, ...]], sizes: Any, shape: tuple[int, ...]
+    visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
 ) -> dict[str, Any] | None:
     for index, step in zip(visited, steps, strict=True):
         for dimension, (number, size, length) in enumerate(zip(index, sizes, shape, strict=True)):
             if number * size >= length or number < 0:
-                return {"step": list(step), "index": list(index), "dimension": dimension}
+                # Whether the map gives offsets in elements: each is a multiple of the size, and fits as one.
+                column = [each[dimension] for each in visited]
+                offsets = size > 1 and all(each % size == 0 and 0 <= each < length for each in column)
+                return {"step": list(step), "index": list(index), "dimension": dimension, "elements": offsets}
     return None
 
 
-def _missing(visited: Sequence[tuple[int, ...]], sizes: Any, shape: tuple[int, ...]) -> dict[str, Any] | None:
+def _missing(
+    visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
+) -> dict[str, Any] | None:
     seen = set(visited)
     blocks = [math.ceil(length / size) for length, size in zip(shape, sizes, strict=True)]
     if len(seen) >= math.prod(blocks):
@@ -93,29 +96,23 @@ def _missing(visited: Sequence[tuple[int, ...]], sizes: Any, shape: tuple[int, .
         reached = {index[dimension] for index in seen}
         gone = [number for number in range(count) if number not in reached]
         if gone:
-            start = gone[0] * sizes[dimension]
-            return {"dimension": dimension, "first": start, "last": shape[dimension] - 1, "blocks": len(gone)}
+            last = min((gone[-1] + 1) * sizes[dimension], shape[dimension]) - 1
+            return {
+                "dimension": dimension,
+                "first": gone[0] * sizes[dimension],
+                "last": last,
+                "blocks": len(gone),
+                "needed": count,
+                "rest": shape[dimension] % sizes[dimension],
+                "axis": _axis(visited, steps, dimension),
+            }
     return None
 
 
-def _torn(visited: Sequence[tuple[int, ...]]) -> bool:
-    """Whether a block is left and come back to."""
-    left: set[tuple[int, ...]] = set()
-    current = None
-    for index in visited:
-        if index != current:
-            if index in left:
-                return True
-            if current is not None:
-                left.add(current)
-            current = index
-    return False
-
-
-def _reads(kernel: Kernel, ref: Any) -> bool:
-    return any(e.primitive.name in ("get", "addupdate") and e.invars[0] is ref for e in kernel.body.eqns)
-
-
-def _source(block: Any) -> str:
-    info = getattr(compat.open_jaxpr(block.index_map_jaxpr), "debug_info", None)
-    return str(getattr(info, "func_src_info", None) or "")
+def _axis(visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], dimension: int) -> int | None:
+    """The axis of the grid that a block index simply is; None where it is something else."""
+    for axis in range(len(steps[0])):
+        same = all(index[dimension] == step[axis] for index, step in zip(visited, steps, strict=True))
+        if same and len({step[axis] for step in steps}) > 1:
+            return axis
+    return None

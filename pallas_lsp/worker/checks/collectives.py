@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import compat
 from .kernel import Found, Kernel, is_variable, places
 
 
@@ -18,6 +19,8 @@ def check(kernel: Kernel) -> Iterator[Found]:
         for jaxpr, outer in kernel.bodies():
             for branch in jaxpr.eqns:
                 if branch.primitive.name == "cond" and any(branch is link for link in chain):
+                    if all(_allocates(inner, names) for inner in compat.sub_jaxprs(branch)):
+                        continue  # each thread reaches one of them
                     source = _axis_of(jaxpr, branch.invars[0], names)
                     if source is not None:
                         yield Found(
@@ -27,6 +30,17 @@ def check(kernel: Kernel) -> Iterator[Found]:
                             [{"frames": places((*outer, branch)), "text": f"only some threads along {source!r} enter"}],
                         )
                         return
+
+
+def _allocates(jaxpr: Any, names: set[str]) -> bool:
+    """Whether a program holds a collective allocation along the same axes."""
+    for equation in jaxpr.eqns:
+        axes = equation.params.get("collective_axes") if equation.primitive.name == "run_scoped" else None
+        if axes and names == ({axes} if isinstance(axes, str) else set(axes)):
+            return True
+        if any(_allocates(inner, names) for inner in compat.sub_jaxprs(equation)):
+            return True
+    return False
 
 
 def _axis_of(jaxpr: Any, variable: Any, names: set[str]) -> str | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import compat, equations, frames
+
+if TYPE_CHECKING:
+    from .consumers import Use
 
 
 @dataclass
@@ -26,6 +29,8 @@ class Kernel:
     equation: Any
     chain: tuple[Any, ...]
     backend: str
+    uses: tuple[Use, ...] = ()
+    """What becomes of each output, as far as the program around the kernel shows it."""
 
     @property
     def body(self) -> Any:
@@ -64,16 +69,36 @@ class Kernel:
             if number not in aliases.values()
         ]
 
+    def scratch(self) -> list[Any]:
+        """The refs of the body that the scratch types of a ``pallas_call`` became."""
+        mapping = self.grid_mapping
+        if mapping is None:
+            return []
+        return list(self.body.invars[mapping.num_index_operands + mapping.num_inputs + mapping.num_outputs :])
+
+    def allocations(self) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+        """(program, ref, chain) of each ref that the kernel allocates itself: nothing outside that program has it."""
+        for ref in self.scratch():
+            yield self.body, ref, self.chain
+        for equation, chain in self.equations():
+            if equation.primitive.name == "run_scoped":
+                for jaxpr in compat.sub_jaxprs(equation):
+                    for ref in jaxpr.invars:
+                        yield jaxpr, ref, chain
+
     def threads(self) -> int:
         """How many threads run the body of a Mosaic GPU kernel."""
         meshes = self.equation.params.get("meshes") or (self.equation.params.get("mesh"),)
         return max((getattr(mesh, "num_threads", None) or 1 for mesh in meshes), default=1)
 
 
-def kernels(program: Any, backend: str) -> Iterator[Kernel]:
+def kernels(program: Any, backend: str, around: Any = None) -> Iterator[Kernel]:
+    """The kernels in a program; ``around``: the program that it was taken out of."""
+    from .consumers import uses_of
+
     for chain in equations.chains(program):
         if chain[-1].primitive.name in ("pallas_call", "mpmd_map", "core_map"):
-            yield Kernel(chain[-1], chain, backend)
+            yield Kernel(chain[-1], chain, backend, tuple(uses_of(around or program, chain[-1])))
 
 
 def places(chain: tuple[Any, ...]) -> list[frames.Frame]:
@@ -96,9 +121,48 @@ def mentions(equation: Any, word: str) -> bool:
     return any(mentions(inner, word) for jaxpr in compat.sub_jaxprs(equation) for inner in jaxpr.eqns)
 
 
+def block_size(dimension: Any) -> int | None:
+    """Elements that one step of a block index moves by; None for what is not known."""
+    if isinstance(dimension, int):
+        return dimension
+    name = type(dimension).__name__
+    if name == "Blocked":
+        size = dimension.block_size
+        return size if isinstance(size, int) else None
+    return 1 if name == "Squeezed" or dimension is None else None
+
+
+def source_of(block: Any) -> str:
+    """``function at file:line`` of a block's index map."""
+    info = getattr(compat.open_jaxpr(block.index_map_jaxpr), "debug_info", None)
+    return str(getattr(info, "func_src_info", None) or "")
+
+
+def holders(jaxpr: Any, variable: Any) -> list[tuple[Any, Any]] | None:
+    """(program, variable) wherever a ref goes, the start included; None where it goes to what is not understood."""
+    found = [(jaxpr, variable)]
+    for equation in jaxpr.eqns:
+        if any(operand is variable for operand in equation.invars) and any(compat.sub_jaxprs(equation)):
+            inner = inner_variables(equation, variable)
+            if inner is None:
+                return None
+            for program, own in inner:
+                deeper = holders(program, own)
+                if deeper is None:
+                    return None
+                found += deeper
+    return found
+
+
 def memory_space(variable: Any) -> str:
     space = getattr(variable.aval, "memory_space", None)
     return str(getattr(space, "value", space) or "").lower()
+
+
+_IN_ORDER = (
+    *("scan", "pjit", "jit", "closed_call", "core_call", "jaxpr_call"),
+    *("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"),
+)
 
 
 def inner_variables(equation: Any, variable: Any) -> list[tuple[Any, Any]] | None:
@@ -115,7 +179,7 @@ def inner_variables(equation: Any, variable: Any) -> list[tuple[Any, Any]] | Non
             inner, shift = list(jaxpr.invars), 1
         elif name == "run_scoped":
             inner, shift = list(jaxpr.constvars), 0
-        elif name in ("scan", "pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "jaxpr_call"):
+        elif name in _IN_ORDER:
             inner, shift = list(jaxpr.invars), 0
         else:
             return None

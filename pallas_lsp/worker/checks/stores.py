@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .kernel import Found, Kernel, indexed, memory_space, mentions, places
+from .kernel import Found, Kernel, indexed, is_variable, memory_space, mentions, places
 
 _CONSUMERS = {"copy_smem_to_gmem": (0,), "wgmma_ref": (1, 2), "tcgen05_mma": (1, 2)}
 
@@ -24,7 +24,7 @@ def check(kernel: Kernel) -> Iterator[Found]:
                 dirty.clear()
             elif name in _CONSUMERS and not indexed(equation):
                 for position in _CONSUMERS[name]:
-                    store = dirty.get(equation.invars[position]) if position < len(equation.invars) else None
+                    store = _of(dirty, equation, position)
                     if store is not None:
                         yield Found(
                             "store-without-commit",
@@ -33,3 +33,8 @@ def check(kernel: Kernel) -> Iterator[Found]:
                             [{"frames": places((*chain, store)), "text": "the store that is not committed"}],
                         )
                         return
+
+
+def _of(known: dict[Any, Any], equation: Any, position: int) -> Any:
+    operand = equation.invars[position] if position < len(equation.invars) else None
+    return known.get(operand) if operand is not None and is_variable(operand) else None
