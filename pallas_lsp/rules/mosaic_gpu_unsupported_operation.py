@@ -65,7 +65,11 @@ SITES = (
 )
 _UNIMPLEMENTED = re.compile(r"Unimplemented primitive in Pallas Mosaic GPU lowering: (?P<name>[\w-]+)")
 _RESOURCES = re.compile(r"Resource estimation does not support (?P<name>[\w-]+)")
-_MATH = re.compile(r"(?:No layout inference rule defined for|Missing lowering rule for) [^=]*?(?:= )?(?P<name>[\w.]+)")
+_KERNELS = ("mpmd_map", "core_map", "pallas_call", "run_scoped")
+_OPERATORS = {"%": "rem", "//": "div", "**": "pow"}
+_MATH = re.compile(
+    r"(?:No layout inference rule defined for|Missing lowering rule for) (?:%\S+ = )?\"?(?P<name>[\w.]+)"
+)
 _REMAINDER = re.compile(r"unsupported operand type\(s\) for (?P<op>\S+):")
 
 
@@ -84,7 +88,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     elif lane and context.jax >= (0, 11):
         what = "Mosaic GPU under lane semantics"
     fixes = list(_fixes(context, fault, details, spot, name))
-    text = f"`{source}` needs `{name}`, which {what} does not have. {advice(name)}"
+    if fault.equation is not None and fault.equation.primitive in _KERNELS and name not in _KERNELS:
+        source = "This kernel"
+        location = narrowed(location, context)
+    quoted = source if source == "This kernel" else f"`{source}`"
+    text = f"{quoted} needs `{name}`, which {what} does not have. {advice(name)}"
     if name == "slice":
         text = f"`{source}` takes every n-th element of a value in registers, which {what} cannot do. {advice(name)}"
     reads = next((f.title.partition("`")[2].partition("`")[0] for f in fixes if f.title.startswith("Read `")), None)
@@ -111,7 +119,11 @@ def _name(fault: Fault) -> str | None:
         match = _MATH.search(fault.message)
         return match["name"].rpartition(".")[2] if match is not None else None
     if fault.exception.endswith("TypeError") and "FragmentedArray" in fault.message and fault.equation is not None:
-        return fault.equation.primitive if _REMAINDER.search(fault.message) else None
+        match = _REMAINDER.search(fault.message)
+        if match is None:
+            return None
+        name = fault.equation.primitive
+        return name if name not in _KERNELS else _OPERATORS.get(match["op"], match["op"])
     return None
 
 

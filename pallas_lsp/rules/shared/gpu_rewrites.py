@@ -63,6 +63,7 @@ ADVICE: dict[str, str] = {
     "core_map": "A `core_map` over warps cannot stand inside another.",
     "mpmd_map": "A `core_map` over warps cannot stand inside another.",
     "conv_general_dilated": "Write it as matrix products with `plgpu.wgmma`, or as shifted multiply-adds.",
+    "rem": "Compute the remainder as `x - y * n` with `n = (x / y).astype(jnp.int32)`, or with integers.",
     "program_id": "Ask with `jax.lax.axis_index(name)`, the name that the launch gives the axis.",
 }
 _FAMILIES = (
