@@ -197,7 +197,8 @@ class Confirmer:
             return Answer("unreachable", "the command did not reach its GPU a moment ago")
         answer = Answer("done")
         known = set(job.known)
-        for attempt in range(_MOST_RUNS):
+        restarted = False
+        for _ in range(_MOST_RUNS):
             outcome = Outcome()
             try:
                 await self._once(job, known, outcome)
@@ -210,11 +211,12 @@ class Confirmer:
             _take(answer, outcome)
             if failure is None:
                 break
+            if failure.worker and self.settings.command:
+                return self._unreachable(f"the connection was dropped: it {failure.message}")
+            if failure.worker and not self.settings.warm and not restarted:
+                restarted = True  # a zygote that dies was ended from outside
+                continue
             if not self._overcome(failure, outcome, answer, known):
-                if failure.worker and self.settings.command:
-                    return self._unreachable(f"the connection was dropped: it {failure.message}")
-                if failure.worker and failure.kind != "crashed" and attempt == 0:
-                    continue  # a zygote that was killed from outside: once more
                 answer.state, answer.detail = "failed", f"it {failure.message}"
                 self._remember(job, answer, failure)
                 break
