@@ -18,15 +18,17 @@ PACKAGE = PROJECT / "pallas_lsp"
 LONGEST = 350
 TEST_TOOLS = {"pytest", "_pytest", "hypothesis"}
 
-# What each part may import of the package; the worker runs in the user's Python and may import nothing of it.
+# What each part may import of the package (a confirmation is a check of the engine's on a GPU); the worker runs in the user's Python and may import nothing of it.
 MAY_IMPORT = {
     "model": set(),
     "source": {"model", "source"},
     "discovery": {"model", "source", "discovery"},
+    "recorder": {"model", "source", "discovery", "recorder"},
     "rules": {"model", "source", "rules"},
-    "engine": {"model", "source", "discovery", "rules", "engine"},
-    "server": {"model", "source", "discovery", "rules", "engine", "server"},
-    "cli": {"model", "source", "discovery", "rules", "engine", "server", "cli"},
+    "confirm": {"model", "rules", "engine", "confirm"},
+    "engine": {"model", "source", "discovery", "recorder", "rules", "confirm", "engine"},
+    "server": {"model", "source", "discovery", "rules", "confirm", "engine", "server"},
+    "cli": {"model", "source", "discovery", "recorder", "rules", "confirm", "engine", "server", "cli"},
 }
 
 
