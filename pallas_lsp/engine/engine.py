@@ -197,6 +197,8 @@ class _Check:
         outcome = Outcome()
         if own:
             outcome = await engine._runner.run(python, self.snapshot, self.path, own, reading.texts, on_traced)
+        if outcome.died_in_import:
+            return self._judged(reading, outcome, Stage.LOWER, final=True)
         if discovery and unreached(reading.launches, outcome):
             found, outcome = await engine._elsewhere.search(self.snapshot, self.path, reading, outcome, run, on_batch)
             reading = replace(reading, drivers=(*own, *found))

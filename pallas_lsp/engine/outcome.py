@@ -34,6 +34,11 @@ class Outcome:
     device: dict[str, Any] | None = None
     """Which GPU a confirmation ran on, ``{"gpu", "reason"}``."""
 
+    @property
+    def died_in_import(self) -> bool:
+        """Whether the file's top level ended the run: whatever else imports it would meet the same end."""
+        return any(failure.driver is None and failure.capture is None for failure in self.failures)
+
     def receive(self, method: str, fields: dict[str, Any]) -> None:
         """Take a notification of the worker; raises ValueError for one that is malformed."""
         if method == "capture":

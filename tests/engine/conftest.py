@@ -88,6 +88,9 @@ async def make_checker(tmp_path):
 
     def make(**settings) -> Checker:
         settings.setdefault("python", sys.executable)
+        # The script of a run knows the file's own drivers only.
+        settings.setdefault("discovery", False)
+        settings.setdefault("guess", False)
         settings.setdefault("limits", Limits(import_seconds=20, trace_seconds=20, lower_seconds=20))
         folder = tmp_path / str(len(made))
         folder.mkdir()
