@@ -21,6 +21,7 @@ from . import (
     padding,
     stores,
     tpu_float64,
+    unstored,
 )
 from .kernel import Found, Kernel, kernels
 
@@ -35,6 +36,7 @@ _CHECKS = (
     padding.check,
     stores.check,
     tpu_float64.check,
+    unstored.check,
 )
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import compat
 from . import numbers, writes
-from .kernel import Found, Kernel, block_size, places, source_of
+from .kernel import Found, Kernel, places
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
@@ -31,7 +30,7 @@ def check(kernel: Kernel) -> Iterator[Found]:
         if found and steps:
             first = _first(kernel, found, steps[:1])[0]
             if first is not None and first.own:
-                yield _unstarted(f"scratch {number}", first, found, steps[0])
+                yield _unstarted(f"scratch {number}", first, found, steps[0], _summed(kernel, steps))
         elif found:
             yield from _never_started(f"scratch {number}", found)
 
@@ -40,7 +39,9 @@ def _never_started(operand: str, found: Sequence[Any]) -> Iterator[Found]:
     """For a grid that is not known: every store depends on the ref's own value."""
     every = writes.stores(found)
     if all(store.own for store in every):
-        yield Found("accumulator-without-start", places(every[0].chain), {"operand": operand, "starts": False})
+        yield Found(
+            "accumulator-without-start", places(every[0].chain), {"operand": operand, "starts": False, "axes": None}
+        )
 
 
 def _output(
@@ -60,18 +61,16 @@ def _output(
         before = index
         if store is not None and store.own:
             if index not in seen:
-                yield _unstarted(f"output {number}", store, found, step)
+                yield _unstarted(
+                    f"output {number}", store, found, step, _axes(kernel.grid_mapping.grid, steps, indices)
+                )
                 return
             if not in_order:
                 return
             facts = {
-                "operand": str(block.origin),
-                "array": compat.notation(block.array_aval),
-                "block": [block_size(dimension) for dimension in block.block_shape],
-                "grid": list(kernel.grid_mapping.grid),
-                "index_map": source_of(block),
+                **kernel.operand(block),
                 "step": list(step),
-                "index": list(index),
+                "at": list(index),
                 "axes": _axes(kernel.grid_mapping.grid, steps, indices),
             }
             related = [{"frames": places(store.chain), "text": "the accumulation"}]
@@ -91,10 +90,22 @@ def _axes(grid: Sequence[int], steps: Sequence[numbers.Step], indices: Sequence[
     return found
 
 
-def _unstarted(operand: str, store: writes.Store, found: Sequence[Any], step: numbers.Step) -> Found:
+def _summed(kernel: Kernel, steps: Sequence[numbers.Step]) -> list[int]:
+    """The axes of the grid along which no output's block index changes."""
+    grid = kernel.grid_mapping.grid
+    axes = set(range(len(grid)))
+    for _, _, block in kernel.output_operands():
+        indices = numbers.visited(block.index_map_jaxpr, steps)
+        axes &= set(_axes(grid, steps, indices)) if indices is not None else set()
+    return sorted(axes)
+
+
+def _unstarted(
+    operand: str, store: writes.Store, found: Sequence[Any], step: numbers.Step, axes: Sequence[int]
+) -> Found:
     starts = [each for each in writes.stores(found) if not each.own]
     related = [{"frames": places(each.chain), "text": "the start value"} for each in starts[:1]]
-    facts = {"operand": operand, "starts": bool(starts), "step": list(step)}
+    facts = {"operand": operand, "starts": bool(starts), "step": list(step), "axes": list(axes)}
     return Found("accumulator-without-start", places(store.chain), facts, related)
 
 

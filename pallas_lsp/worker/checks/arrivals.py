@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import know_operands
 from .kernel import Found, Kernel, indexed, places
 
 _ARRIVE = ("copy_gmem_to_smem", "barrier_arrive", "tcgen05_commit_arrive")
@@ -33,7 +34,14 @@ def check(kernel: Kernel) -> Iterator[Found]:
                 came = max(len(arrived) - (waits - 1) * expected, 0)
                 last = arrived[len(arrived) - came :]
                 related = [{"frames": places((*chain, each)), "text": "arrives"} for each in last]
-                facts = {"arrivals": came, "expected": expected, "waits": waits, "later": _later(uses, equation)}
+                facts: dict[str, Any] = {
+                    "arrivals": came,
+                    "expected": expected,
+                    "waits": waits,
+                    "later": _later(uses, equation),
+                }
+                if (made := know_operands.allocation_of(barrier.aval)) is not None:
+                    facts["allocation"] = know_operands.describe_allocation(made)
                 yield Found("too-few-arrivals", places((*chain, equation)), facts, related)
                 break
 

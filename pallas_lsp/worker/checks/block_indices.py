@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import compat
 from . import numbers
-from .kernel import Found, Kernel, block_size, indexed, places, source_of
+from .kernel import Found, Kernel, block_size, indexed, places
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
@@ -28,14 +27,7 @@ def check(kernel: Kernel) -> Iterator[Found]:
         visited = numbers.visited(block.index_map_jaxpr, steps)
         if visited is None:
             continue
-        facts = {
-            "operand": str(block.origin),
-            "array": compat.notation(block.array_aval),
-            "shape": list(shape),
-            "block": sizes,
-            "grid": list(mapping.grid),
-            "index_map": source_of(block),
-        }
+        facts = kernel.operand(block)
         outside = _outside(visited, steps, sizes, shape)
         if outside is not None:
             # A TPU fetches the block whatever the body does with it; elsewhere only an access goes wrong, and the copy
@@ -81,7 +73,14 @@ def _outside(
                 # Whether the map gives offsets in elements: each is a multiple of the size, and fits as one.
                 column = [each[dimension] for each in visited]
                 offsets = size > 1 and all(each % size == 0 and 0 <= each < length for each in column)
-                return {"step": list(step), "index": list(index), "dimension": dimension, "elements": offsets}
+                return {
+                    "step": list(step),
+                    "at": list(index),
+                    "dimension": dimension,
+                    "elements": offsets,
+                    "needed": math.ceil(length / size),
+                    "axis": _axis(visited, steps, dimension),
+                }
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import compat
@@ -17,7 +17,7 @@ _DEPTH = 12
 
 @dataclass(frozen=True)
 class Use:
-    """What becomes of one output: ``filled`` up by something else, or ``cut`` so that only a part is taken.
+    """What becomes of one output: ``filled`` by something else, ``cut`` so that only a part is taken, or ``dropped``.
 
     ``reach``: how many elements along each dimension the static slices take; None where something takes all.
     """
@@ -25,12 +25,16 @@ class Use:
     filled: bool = False
     cut: bool = False
     reach: tuple[int, ...] | None = None
+    dropped: bool = False
 
 
 def uses_of(program: Any, equation: Any) -> list[Use]:
     """What becomes of each output of a kernel."""
     path = _path(compat.open_jaxpr(program), equation)
-    return [_use(_uses(path, number)) if path else Use() for number in range(len(equation.outvars))]
+    if not path:
+        return [Use() for _ in equation.outvars]
+    dropped = [type(out).__name__ == "DropVar" for out in equation.outvars]
+    return [replace(_use(_uses(path, number)), dropped=each) for number, each in enumerate(dropped)]
 
 
 def _use(found: list[tuple[Any, Any]]) -> Use:

@@ -69,6 +69,22 @@ class Kernel:
             if number not in aliases.values()
         ]
 
+    def operand(self, block: Any) -> dict[str, Any]:
+        """What the facts say of an operand with a block: whose spec it has, and the types of array and block."""
+        mapping = self.grid_mapping
+        position = next((i for i, each in enumerate(mapping.block_mappings) if each is block), 0)
+        is_input = position < mapping.num_inputs
+        return {
+            "operand": str(block.origin),
+            "role": "inputs" if is_input else "outputs",
+            "index": position if is_input else position - mapping.num_inputs,
+            "array": compat.notation(block.array_aval),
+            "shape": [size if isinstance(size, int) else str(size) for size in block.array_aval.shape],
+            "block": [block_size(dimension) for dimension in block.block_shape],
+            "grid": [size if isinstance(size, int) else None for size in mapping.grid],
+            "index_map": source_of(block),
+        }
+
     def scratch(self) -> list[Any]:
         """The refs of the body that the scratch types of a ``pallas_call`` became."""
         mapping = self.grid_mapping

@@ -24,23 +24,28 @@ def check(kernel: Kernel) -> Iterator[Found]:
     found = _reduced(kernel, partial)
     if found is None:
         return
-    equation, ref, axis = found
-    block, dimension = partial[ref][axis]
+    equation, parts = found
+    facts = {
+        "reduction": equation.primitive.name,
+        "parts": [_part(kernel, partial[ref][axis], axis) for ref, axis in parts],
+    }
+    yield Found("reduction-over-padding", places((*kernel.chain, equation)), facts)
+
+
+def _part(kernel: Kernel, place: tuple[Any, int], axis: int) -> dict[str, Any]:
+    """``dimension`` counts in the array and ``axis`` in the block that the body sees."""
+    block, dimension = place
     size = block_size(block.block_shape[dimension]) or 1
     length = block.array_aval.shape[dimension]
-    facts = {
-        "operand": str(block.origin),
-        "array": compat.notation(block.array_aval),
-        "block": [block_size(each) for each in block.block_shape],
+    return {
+        **kernel.operand(block),
         "dimension": dimension,
         "axis": axis,
         "size": size,
         "length": length,
         "rest": length % size,
-        "reduction": equation.primitive.name,
         "grid_axis": _grid_axis(kernel, block, dimension),
     }
-    yield Found("reduction-over-padding", places((*kernel.chain, equation)), facts)
 
 
 def _partial(kernel: Kernel) -> Iterator[tuple[Any, dict[int, tuple[Any, int]]]]:
@@ -80,8 +85,10 @@ def _grid_axis(kernel: Kernel, block: Any, dimension: int) -> int | None:
     return None
 
 
-def _reduced(kernel: Kernel, partial: dict[Any, dict[int, tuple[Any, int]]]) -> tuple[Any, Any, int] | None:
-    """(equation, ref, axis) of the reduction that a whole read comes to by elementwise steps alone."""
+def _reduced(
+    kernel: Kernel, partial: dict[Any, dict[int, tuple[Any, int]]]
+) -> tuple[Any, list[tuple[Any, int]]] | None:
+    """The reduction that whole reads come to by elementwise steps alone, and (ref, axis) for each operand of it."""
     carried: dict[Any, Any] = {}
     for equation in kernel.body.eqns:
         name = equation.primitive.name
@@ -93,7 +100,7 @@ def _reduced(kernel: Kernel, partial: dict[Any, dict[int, tuple[Any, int]]]) -> 
             continue
         hit = _contracted(equation, carried, partial)
         if hit is not None and not _masked_afterwards(kernel.body, equation):
-            return (equation, *hit)
+            return equation, hit
         if name in _MASKS or any(compat.sub_jaxprs(equation)):
             continue
         same = all(tuple(out.aval.shape) == tuple(operands[0].aval.shape) for out in equation.outvars)
@@ -109,20 +116,20 @@ def _harmless(variable: Any, carried: dict[Any, Any]) -> bool:
 
 def _contracted(
     equation: Any, carried: dict[Any, Any], partial: dict[Any, dict[int, tuple[Any, int]]]
-) -> tuple[Any, int] | None:
-    """(ref, axis) where an equation sums over what is past the end of an array."""
+) -> list[tuple[Any, int]] | None:
+    """(ref, axis) for each operand where an equation sums over what is past the end of an array."""
     name = equation.primitive.name
     if name in _REDUCTIONS:
         ref = carried.get(equation.invars[0])
         for axis in equation.params.get("axes", ()):
             if ref is not None and axis in partial[ref]:
-                return ref, axis
+                return [(ref, axis)]
     if name == "dot_general" and all(is_variable(v) and v in carried for v in equation.invars[:2]):
         (left, right), _ = equation.params["dimension_numbers"]
         a, b = (carried[v] for v in equation.invars[:2])
         for one, other in zip(left, right, strict=True):
             if one in partial[a] and other in partial[b]:
-                return a, one
+                return [(a, one), (b, other)]
     return None
 
 

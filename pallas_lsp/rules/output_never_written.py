@@ -1,0 +1,88 @@
+"""
+## What it does
+Finds outputs of which a part belongs to no step of the grid: a grid that was rounded down, one with too few steps, an
+index map that leaves blocks out. And outputs that the body never stores to at all.
+
+## Why it is wrong
+What no step writes holds garbage after the kernel. `rows // BLOCK` drops the rest: with 1000 rows and blocks of 128
+the last 104 rows belong to no step. The last block may be partial; what is past the end is not written.
+
+## Example
+```python
+grid=(rows // BLOCK,)
+```
+
+## Use instead
+```python
+grid=(pl.cdiv(rows, BLOCK),)
+```
+
+## Fix safety
+Rounding up is safe; another number of steps is a suggestion.
+
+## Applies to
+All backends; jax 0.10, 0.11 and 0.12. Outputs that an input is aliased to keep what the input had, and are left alone;
+so are those of which only the written part is used.
+
+## Source
+Index maps evaluated for each step of the grid; jax itself does not look at what they cover.
+"""
+
+from __future__ import annotations
+
+from pallas_lsp.model import Fault, Finding, Fix, Location, Related
+from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.messages import short
+from pallas_lsp.rules.shared.block_sizes import block_of
+from pallas_lsp.rules.shared.grid_sizes import blocks_of, fitted, rounded_up
+from pallas_lsp.rules.shared.launches import head_location, launch_of
+from pallas_lsp.rules.shared.silent import checked, grid_element, map_element, narrow, parameter_at, silent_finding
+
+SINCE = "0.1.0"
+
+
+def judge(fault: Fault, context: Context) -> Finding | None:
+    if not checked(fault, "output-never-written"):
+        return None
+    if fault.facts.get("stores") == 0:
+        return _unstored(fault, context)
+    facts = fault.facts
+    dimension, axis = int(facts["dimension"]), facts.get("axis")
+    size, needed, length = facts["block"][dimension], facts["needed"], facts["shape"][dimension]
+    grid = grid_element(fault, context, axis) if axis is not None else None
+    element = map_element(fault, context, facts, dimension)
+    block = block_of(fault, context, "outputs", facts["index"])
+    launch = launch_of(fault, context)
+    whole = launch.argument("grid") if launch is not None and axis is not None else None
+    place = grid or whole or element or (block.spot if block is not None else None)
+    where = place.location if place is not None else launch.name if launch is not None else context.locate(fault)
+    last = f"elements {facts['first']} to {facts['last']}" if facts["last"] > facts["first"] else f"{facts['first']}"
+    steps = f"is {facts['grid'][axis]} steps" if grid is not None and axis is not None else "leaves blocks out"
+    text = (
+        f"`{short(context.source(where), 40)}` {steps}, but output {facts['index']} has {blocks_of(needed, size)} in "
+        f"dimension {dimension} ({length} elements): {last} are never written."
+    )
+    related = []
+    out = launch.part("", launch.output) or launch.argument(launch.output) if launch is not None else None
+    if out is not None:
+        related.append(Related(narrow(out), f"The output has {length} elements in dimension {dimension}."))
+    fixes: list[Fix | None] = []
+    if grid is not None:
+        fixes += [rounded_up(grid) or fitted(grid, needed)]
+    return silent_finding(__name__, fault, context, where, text, related, fixes)
+
+
+def _unstored(fault: Fault, context: Context) -> Finding:
+    """The body does nothing with the ref."""
+    found = parameter_at(fault, context, fault.facts)
+    launch = launch_of(fault, context)
+    where = launch.name if launch is not None else context.locate(fault)
+    name = f"Output {fault.facts.get('index')}"
+    syntax = context.syntax(found[0]) if found is not None else None
+    if found is not None and syntax is not None:
+        where = Location(found[0], syntax.range(found[2]))
+        name = f"`{found[2].arg}` (output {fault.facts.get('index')})"
+    elif launch is not None and (body := launch.body()) is not None:
+        where = head_location(body[0], body[1], body[2])
+    text = f"{name} is never stored to: what the launch returns for it is garbage."
+    return silent_finding(__name__, fault, context, where, text)

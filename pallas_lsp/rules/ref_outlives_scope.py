@@ -1,0 +1,132 @@
+"""
+## What it does
+Finds refs that are returned from the scope that allocates them: an accumulator or a buffer of `pl.run_scoped` that is
+used after it.
+
+## Why it is wrong
+`pl.run_scoped` gives its memory back when its body ends. A ref that leaves it names memory that belongs to nothing or
+to something else by then; jax says nothing, and the kernel reads garbage. What may leave the scope is a value.
+
+## Example
+```python
+def compute(acc_ref):
+    plgpu.wgmma(acc_ref, a_smem, b_smem)
+    return acc_ref
+
+acc = pl.run_scoped(compute, plgpu.ACC((64, 64), jnp.float32))
+o_gmem[...] = acc[...] * 0.5
+```
+
+## Use instead
+```python
+def compute(acc_ref):
+    plgpu.wgmma(acc_ref, a_smem, b_smem)
+    return acc_ref[...]
+
+acc = pl.run_scoped(compute, plgpu.ACC((64, 64), jnp.float32))
+o_gmem[...] = acc * 0.5
+```
+
+## Fix safety
+Safe: the value is read while its memory is still there, and the reads after the scope become uses of that value.
+
+## Applies to
+All backends; jax 0.10, 0.11 and 0.12.
+
+## Source
+`run_scoped_p` in `jax/_src/pallas/primitives.py`: its results may be refs, and no version refuses them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from pallas_lsp.model import Fault, Finding, Fix, Severity
+from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.messages import short
+from pallas_lsp.rules.shared.findings import safe
+from pallas_lsp.rules.shared.launches import function_at, result
+from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
+from pallas_lsp.rules.shared.uses import Use, parameter, scoped_use
+from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Function
+
+SINCE = "0.1.0"
+
+
+def judge(fault: Fault, context: Context) -> Finding | None:
+    if not checked(fault, "ref-outlives-scope"):
+        return None
+    call = spot_of(fault, context)
+    returned = _returned(fault, context, call)
+    uses = related(fault, context, "Here its memory belongs to something else.")
+    name = f"`{short(returned.source, 40)}`" if returned is not None else "A ref of this scope"
+    where = returned.location if returned is not None else narrow(call) if call is not None else context.locate(fault)
+    value = f", `{short(returned.source, 40)}[...]`" if returned is not None else ""
+    text = (
+        f"{name} is a ref ({fault.facts.get('ref')}) whose memory is given back when its `pl.run_scoped` ends: return "
+        f"the value that is in it instead{value}."
+    )
+    fixes = [_fix(returned, call)] if returned is not None and call is not None else []
+    severity = Severity.ERROR if uses else Severity.WARNING
+    return silent_finding(__name__, fault, context, where, text, uses, fixes, severity)
+
+
+def _returned(fault: Fault, context: Context, call: Spot | None) -> Spot | None:
+    """The parameter that the scope's body returns, where it returns it."""
+    name, _, place = str(fault.facts.get("body", "")).rpartition(" at ")
+    path, _, line = place.rpartition(":")
+    syntax = context.syntax(path)
+    use = scoped_use(call) if call is not None else None
+    near = use.body if use is not None and isinstance(use.body, ast.expr) and call is not None else None
+    inside = near if call is not None and call.path == path else None
+    function = function_at(syntax, int(line), name, inside) if syntax is not None and line.isdigit() else None
+    if syntax is None or function is None:
+        return None
+    names = {p.arg for p in _parameters(use, function, fault.facts.get("allocated") or ())}
+    every = {p.arg for p in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]}
+    value = result(syntax, function)
+    if value is None:
+        values = [r.value for r in syntax.returns(function) if r.value is not None]
+        value = values[-1] if values else None
+    elements = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+    for wanted in (names, every):
+        for element in elements:
+            if isinstance(element, ast.Name) and element.id in wanted:
+                return Spot(path, syntax, element)
+    return Spot(path, syntax, value) if value is not None and len(elements) == 1 else None
+
+
+def _parameters(use: Use | None, function: Function, allocated: list[int] | tuple[int, ...]) -> list[ast.arg]:
+    if use is None or use.function is not function:
+        return []
+    found = [parameter(use, position) for position in allocated]
+    return [each for each in found if each is not None]
+
+
+def _fix(returned: Spot, call: Spot) -> Fix | None:
+    """``[...]`` after the returned name, and taken away from what the call's result is assigned to."""
+    if not isinstance(returned.node, ast.Name) or returned.path != call.path:
+        return None
+    syntax = call.syntax
+    edits = Editor(returned.path, syntax)
+    edits.insert(syntax.span(returned.node)[1], "[...]")
+    parent = syntax.parent(call.node)
+    if isinstance(parent, ast.Subscript) and parent.value is call.node and _whole(parent):
+        edits.delete(syntax.span(call.node)[1], syntax.span(parent)[1])
+    target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+    if isinstance(target, ast.Name):
+        for use in syntax.uses(target):
+            outer = syntax.parent(use)
+            if isinstance(outer, ast.Subscript) and outer.value is use and _whole(outer):
+                edits.delete(syntax.span(use)[1], syntax.span(outer)[1])
+    return safe(f"Return the value: `{syntax.source(returned.node)}[...]`", edits)
+
+
+def _whole(node: ast.Subscript) -> bool:
+    index = node.slice
+    if isinstance(index, ast.Constant):
+        return index.value is Ellipsis
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(isinstance(p, ast.Slice) and p.lower is None and p.upper is None and p.step is None for p in parts)
