@@ -18,7 +18,8 @@ PACKAGE = PROJECT / "pallas_lsp"
 LONGEST = 350
 TEST_TOOLS = {"pytest", "_pytest", "hypothesis"}
 
-# What each part may import of the package (a confirmation is a check of the engine's on a GPU); the worker runs in the user's Python and may import nothing of it.
+# What each part may import of the package (a confirmation is a check by the engine, on a GPU).  The worker runs in the
+# user's Python and may import nothing of it.
 MAY_IMPORT = {
     "model": set(),
     "source": {"model", "source"},
