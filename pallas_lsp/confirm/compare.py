@@ -52,6 +52,12 @@ def compare(
             opinions[finding_key(finding)] = Opinion(Verdict.CONFIRMED, name, capability, detail)
             continue
         states = _states(_of_kernel(finding, captures), programs)
+        if (launch := _ended_launch(states)) is not None and is_silent(finding, before):
+            # What the finding says would happen did happen: the launch's own finding would say it twice.
+            kernels = set(finding.kernel.split(", "))
+            explained.update(id(o) for o in findings if o.stage is Stage.CONFIRM and o.kernel in kernels)
+            opinions[finding_key(finding)] = Opinion(Verdict.CONFIRMED, name, capability, launch)
+            continue
         verdict = _verdict(finding, before, states)
         if verdict is not None:
             opinions[finding_key(finding)] = Opinion(verdict[0], name, capability, verdict[1])
@@ -90,6 +96,12 @@ def _states(captures: Iterable[Capture], programs: Mapping[str, Mapping[str, Any
         for capture in captures
         for digest, entry in (capture.resources.get("programs") or {}).items()
     ]
+
+
+def _ended_launch(states: Iterable[Mapping[str, Any]]) -> str | None:
+    """How a launch ended that did not end well."""
+    words = {"launch timed out": "the launch did not end", "launch failed": "the launch failed"}
+    return next((words[each["state"]] for each in states if each.get("state") in words), None)
 
 
 def _verdict(

@@ -91,7 +91,7 @@ def _needs(entry: Mapping[str, Any]) -> Iterable[str]:
     if columns := entry.get("tmem_columns"):
         yield f"{columns} TMEM columns"
     if barriers := entry.get("barriers"):
-        yield f"{barriers} barriers"
+        yield f"{barriers} barrier{'' if barriers == 1 else 's'}"
 
 
 def _size(size: int) -> str:
