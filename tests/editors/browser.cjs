@@ -9,7 +9,7 @@ async function open() {
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM,
     headless: true,
-    viewport: { width: 1180, height: 700 },
+    viewport: { width: 1200, height: 720 },
     args: [
       '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
       '--disable-component-update', '--disable-sync',

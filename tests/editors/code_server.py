@@ -35,6 +35,7 @@ QUIET = {
     "git.enabled": False,
     "editor.minimap.enabled": False,
     "files.hotExit": "off",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
 }
 
 
@@ -55,17 +56,23 @@ class CodeServer:
         vsix: Sequence[Path | str],
         *,
         path: Sequence[str] = ("/usr/bin", "/bin"),
+        extensions: Sequence[Path] = (),
+        hosts_tests: bool = False,
         trust: bool | None = True,
         settings: Mapping[str, Any] | None = None,
         machine: Mapping[str, Any] | None = None,
     ) -> None:
-        """``trust``: True switches Workspace Trust off, as users do who trust all; else each folder is asked about."""
+        """``extensions``: folders of other extensions.  ``hosts_tests``: tests will run in the extension host, which
+        keeps the window from showing notifications.  ``trust``: True switches Workspace Trust off, as users do who
+        trust all; else each folder is asked about."""
         self.tools = editor_tools.vscode()
         self.browser = editor_tools.browser()
         self.work = work
         self.folder = folder
         self.trust = trust
         self._vsix = vsix
+        self._hosts_tests = hosts_tests
+        self._folders = extensions
         self._settings = {**QUIET, **(settings or {})}
         self._machine = machine or {}
         self._port = free_port()
@@ -102,8 +109,9 @@ class CodeServer:
         base = [str(self.tools.node), str(self.tools.entry), "--config", str(self.work / "config.yaml")]
         base += ["--user-data-dir", str(self.work / "data"), "--extensions-dir", str(self.work / "extensions")]
         base += ["--disable-telemetry", "--disable-update-check", "--reconnection-grace-time", "1"]
-        base += ["--vscode-option", "enable-smoke-test-driver"]  # lets tests run in the extension host
-        for vsix in self._vsix:
+        if self._hosts_tests:
+            base += ["--vscode-option", "enable-smoke-test-driver"]
+        for vsix in [*self._vsix, *map(self._packed, self._folders)]:
             done = subprocess.run(
                 [*base, "--install-extension", str(vsix)],
                 env=self._environment,
@@ -127,6 +135,15 @@ class CodeServer:
         )
         self._wait()
         return self
+
+    def _packed(self, folder: Path) -> Path:
+        """An extension's folder as a .vsix."""
+        file = self.work / f"{folder.name}.vsix"
+        vsce = editor_tools.extension_modules() / "@vscode" / "vsce" / "vsce"
+        command = [self.tools.node, vsce, "package", "--no-dependencies", "--allow-missing-repository"]
+        command += ["--skip-license", "--out", file]
+        subprocess.run([str(each) for each in command], cwd=folder, check=True, capture_output=True)
+        return file
 
     def _wait(self) -> None:
         end = time.monotonic() + 60
