@@ -21,6 +21,7 @@ from pallas_lsp.engine.reading import CannotRead, Reading, read
 from pallas_lsp.engine.runs import Runner
 from pallas_lsp.engine.settings import Settings
 from pallas_lsp.engine.statuses import NO_DRIVER, problem_of, statuses, stopped_problems
+from pallas_lsp.engine.views import View, Wanted, run_for_views
 from pallas_lsp.model import (
     Backend,
     Driver,
@@ -106,6 +107,30 @@ class Engine:
         except (CannotRead, WorkerUnavailable):
             return Confirmation(report)
         return await self._confirmations.confirm(Subject(python, info, snapshot, path, drivers, reading.texts, report))
+
+    async def views(self, snapshot: Snapshot, path: str, wanted: Wanted) -> tuple[list[View], str]:
+        """What the kernel of a launch became, and why there is nothing or not all to see; runs the file's code."""
+        loop = asyncio.get_running_loop()
+        try:
+            reading = await loop.run_in_executor(self._threads, read, snapshot, path)
+            drivers = reading.drivers + await self._elsewhere.known(snapshot, path)
+            python = self.interpreter(path, snapshot.roots)
+            await self._pool.info(python)
+            ask = (self._pool, self.settings, self._log, python, snapshot, path)
+            views, reason = await run_for_views(*ask, drivers, wanted)
+            if not views and not reason and self.settings.guess:
+                launches = [each for each in reading.launches if each.location.range.start.line + 1 == wanted.first]
+                guessed = await self._elsewhere.guesses(snapshot, path, launches)
+                views, reason = await run_for_views(*ask, guessed, wanted) if guessed else ([], "")
+        except CannotRead as error:
+            return [], error.problem.message
+        except WorkerUnavailable as error:
+            return [], f"{error.message}. {error.remedy}"
+        return views, reason or ("" if views else "nothing reaches this launch with argument types")
+
+    def forget(self, path: str) -> None:
+        """Search anew, at the next check, for what reaches the launches of a file."""
+        self._elsewhere.forget(path)
 
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
         """What the interpreter for a file has; raises WorkerUnavailable."""

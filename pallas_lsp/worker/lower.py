@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any
 
-from . import backends, checks, compat, confirming, core_maps, device_limits, equations
+from . import backends, checks, compat, confirming, core_maps, device_limits, equations, views
 from .capture import UNIT
 from .session import Capture, Session
 
@@ -55,6 +55,9 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
     if not any(e.primitive.name in core_maps.KERNELS for e in inside):
         return
     jaxpr = _mini(equation, program)
+    if session.params.get("views") is not None:
+        views.tell(session, capture, jaxpr, _lower_for)
+        return
     if session.params.get("confirm") is not None:
         confirming.confirm(session, capture, jaxpr)
         return
@@ -93,12 +96,12 @@ def _tell_figures(capture: Capture, jaxpr: Any) -> None:
     capture.resources.setdefault("programs", {})[confirming.digest(jaxpr)] = {"state": "lowered", **known}
 
 
-def _lower_for(jaxpr: Any, platform: str, kind: str) -> None:
+def _lower_for(jaxpr: Any, platform: str, kind: str) -> Any:
     import jax
 
     function = compat.jaxpr_function(compat.closed(jaxpr))
     with compat.abstract_device(platform, kind):
-        jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
+        return jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
 
 
 def _mini(equation: Any, program: Any) -> Any:

@@ -108,6 +108,9 @@ class Session:
     def tell(self, method: str, fields: dict[str, Any]) -> None:
         self._emit(method, fields)
 
+    def tell_view(self, capture: Capture, target: str, text: str) -> None:
+        self._emit("view", {"capture": capture.id, "target": target, "text": text})
+
     def tell_driver(self, outcome: dict[str, Any]) -> None:
         self._emit("driver", {"outcome": outcome})
 

@@ -1,0 +1,90 @@
+"""A kernel's traced program or its lowered modules, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pallas_lsp.engine.codec import encode_driver
+from pallas_lsp.engine.errors import RunFailed
+from pallas_lsp.engine.outcome import Outcome
+from pallas_lsp.engine.pool import Pool
+from pallas_lsp.engine.settings import Settings
+from pallas_lsp.model import Capture, Driver, Snapshot
+
+
+@dataclass(frozen=True)
+class View:
+    """``target``: what was lowered for, empty for a traced program."""
+
+    capture: Capture
+    target: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """``kind``: ``jaxpr`` or ``mlir``.  ``first`` and ``last``: the launch's lines, 1-based."""
+
+    kind: str
+    first: int
+    last: int
+
+
+@dataclass
+class _Seen:
+    outcome: Outcome = field(default_factory=Outcome)
+    texts: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def receive(self, method: str, fields: dict[str, Any]) -> None:
+        if method == "view":
+            self.texts.append((fields["capture"], fields["target"], fields["text"]))
+        else:
+            self.outcome.receive(method, fields)
+
+    def views(self) -> list[View]:
+        found: dict[tuple[str, str, str], View] = {}
+        for capture, target, text in self.texts:
+            known = self.outcome.captures.get(capture)
+            if known is not None:
+                found.setdefault((known.arguments, target, text), View(known, target, text))
+        return list(found.values())
+
+
+async def run_for_views(
+    pool: Pool,
+    settings: Settings,
+    log: Callable[[str], Any],
+    python: str,
+    snapshot: Snapshot,
+    path: str,
+    drivers: Iterable[Driver],
+    wanted: Wanted,
+) -> tuple[list[View], str]:
+    """The views, and why there is none or not all; raises WorkerUnavailable."""
+    seen = _Seen()
+    limits = settings.limits
+    params = {
+        "path": path,
+        "documents": {each.path: each.text for each in snapshot.documents.values()},
+        "roots": list(snapshot.roots),
+        "drivers": [encode_driver(driver) for driver in drivers],
+        "targets": {backend: list(kinds) for backend, kinds in settings.targets.items()},
+        "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
+        "stages": ["trace", "lower"],
+        "launches": list(range(wanted.first, wanted.last + 1)),
+        "views": {"kind": wanted.kind, "first": wanted.first, "last": wanted.last},
+    }
+    reason = ""
+    async with pool.worker(python) as worker:
+        try:
+            await worker.run(params, seen.receive, limits)
+        except RunFailed as error:
+            reason = f"the run {error.message}"
+            log(f"{path}: {reason} while its kernel was shown")
+    views = seen.views()
+    if not views and not reason:
+        faults = [fault.message.strip().partition("\n")[0] for fault in seen.outcome.faults.values()]
+        reason = f"the kernel was not traced to its end: {faults[0]}" if faults else ""
+    return views, reason
