@@ -1,0 +1,141 @@
+"""Getting the projects that coverage is measured on: source distributions, an environment, and copies of jax's kernels.
+
+Everything lands in one folder and is found there the next time; nothing of it belongs to this repository.
+"""
+
+from __future__ import annotations
+
+import email
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = (
+    "jax-linear-attention",
+    "deltanet-tpu",
+    "gdn2-pallas",
+    "fermix",
+    "flywheel-tpu",
+    "pallas-forge",
+    "tokamax",
+    "ejkernel",
+)
+JAX_KERNELS = "jax"
+"""The name of the project made of the kernels that ship in jax."""
+OWN_DRIVERS = Path(__file__).resolve().parent.parent / "tests" / "ops"
+_PACKAGE = "jax.experimental.pallas.ops"
+_COPY = "pallas_ops"
+# Not installed: jax is the one under test, and torch brings CUDA with it.
+_LEFT_OUT = frozenset({"jax", "jaxlib", "torch", "torchvision", "triton", "libtpu", "jax-cuda12-plugin"})
+
+
+@dataclass(frozen=True)
+class Project:
+    name: str
+    root: Path
+    version: str
+
+
+class Environment:
+    """A virtual environment with the jax under test and what the projects need."""
+
+    def __init__(self, base: str, folder: Path) -> None:
+        """``base``: an interpreter that has the jax under test; its version is installed anew."""
+        self._base = base
+        self.jax = _ask(base, "import jax; print(jax.__version__)")
+        self._jaxlib = _ask(base, "import jaxlib; print(jaxlib.__version__)")
+        self.folder = folder / f"environment-{self.jax}"
+        self.python = str(self.folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+        self._done = self.folder / "installed.txt"
+        self.missing: dict[str, str] = {}
+
+    def make(self) -> None:
+        if not self._done.exists():
+            subprocess.run([self._base, "-m", "venv", str(self.folder)], check=True)
+            constraints = self.folder / "constraints.txt"
+            constraints.write_text(f"jax=={self.jax}\njaxlib=={self._jaxlib}\n", encoding="utf-8")
+            self._pip("jax", "jaxlib", "absl-py", "pytest", "numpy")
+            self._done.write_text("", encoding="utf-8")
+
+    def install(self, project: Project) -> None:
+        """Install what a project and its tests need, one by one, so that what cannot be had hinders nothing else."""
+        done = set(self._done.read_text(encoding="utf-8").split("\n"))
+        for requirement in requirements(project.root):
+            name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+            if requirement not in done and not self._pip(name):
+                self.missing[name] = f"pip cannot install {name}"
+            elif requirement not in done:
+                with self._done.open("a", encoding="utf-8") as out:
+                    out.write(requirement + "\n")
+
+    def _pip(self, *wanted: str) -> bool:
+        command = [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        command += ["-c", str(self.folder / "constraints.txt"), *wanted]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        return run.returncode == 0
+
+
+def requirements(root: Path) -> list[str]:
+    """What the metadata of a source distribution asks for, with the extras for tests."""
+    metadata = email.message_from_string((root / "PKG-INFO").read_text(encoding="utf-8"))
+    found = []
+    for requirement in metadata.get_all("Requires-Dist") or []:
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower()
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", requirement)
+        if name not in _LEFT_OUT and (extra is None or extra[1] in ("test", "tests", "testing", "dev")):
+            found.append(requirement)
+    return found
+
+
+def fetch(name: str, folder: Path, python: str, version: str = "") -> Project:
+    """The source distribution of a project, unpacked."""
+    place = folder / "projects" / name
+    if not place.is_dir():
+        archives = folder / "archives" / name
+        archives.mkdir(parents=True, exist_ok=True)
+        wanted = f"{name}=={version}" if version else name
+        command = [python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "-d", str(archives), wanted]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        unpacked = folder / "unpacked" / name
+        shutil.rmtree(unpacked, ignore_errors=True)
+        with tarfile.open(next(archives.iterdir())) as archive:
+            archive.extractall(unpacked, filter="data")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        next(path for path in unpacked.iterdir() if path.is_dir()).rename(place)
+    metadata = email.message_from_string((place / "PKG-INFO").read_text(encoding="utf-8"))
+    return Project(name, place, str(metadata["Version"]))
+
+
+def jax_kernels(environment: Environment, folder: Path, tests: Path | None) -> Project:
+    """A copy of the kernels inside jax, under a package name of its own, with tests and scripts that call them.
+
+    ``tests``: the folder ``tests/pallas`` of a checkout of jax; without one only the kernels' own main blocks and this
+    repository's scripts call them.
+    """
+    place = folder / "projects" / f"{JAX_KERNELS}-{environment.jax}"
+    if place.is_dir():
+        return Project(JAX_KERNELS, place, environment.jax)
+    installed = Path(_ask(environment.python, "import jax; print(jax.__path__[0])"))
+    place.mkdir(parents=True)
+    (place / "pyproject.toml").write_text("[project]\nname = 'pallas-ops'\nversion = '0'\n", encoding="utf-8")
+    _copy(installed.joinpath("experimental", "pallas", "ops"), place / _COPY)
+    (place / _COPY / "__init__.py").touch()
+    _copy(OWN_DRIVERS, place / "scripts", "test_*")
+    if tests is not None:
+        _copy(tests, place / "tests")
+    return Project(JAX_KERNELS, place, environment.jax)
+
+
+def _copy(source: Path, target: Path, left_out: str = "__pycache__") -> None:
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(left_out, "__pycache__"))
+    for file in target.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace(_PACKAGE, _COPY), encoding="utf-8")
+
+
+def _ask(python: str, code: str) -> str:
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
