@@ -116,6 +116,10 @@ def _fix(returned: Spot, call: Spot) -> Fix | None:
     if isinstance(parent, ast.Subscript) and parent.value is call.node and _whole(parent):
         edits.delete(syntax.span(call.node)[1], syntax.span(parent)[1])
     target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+    group = syntax.parent(returned.node)
+    if isinstance(group, ast.Tuple | ast.List) and isinstance(target, ast.Tuple | ast.List):
+        position = group.elts.index(returned.node)
+        target = target.elts[position] if len(target.elts) == len(group.elts) else None
     if isinstance(target, ast.Name):
         for use in syntax.uses(target):
             outer = syntax.parent(use)

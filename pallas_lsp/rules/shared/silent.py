@@ -159,17 +159,11 @@ def body_statement(fault: Fault, context: Context, spot: Spot) -> tuple[Syntax, 
 
 
 def parameter_at(fault: Fault, context: Context, facts: Mapping[str, Any]) -> tuple[str, Function, ast.arg] | None:
-    """The parameter of the kernel's body that an operand with a block comes to: (path, function, parameter)."""
+    """The parameter of the kernel's body that an operand comes to: (path, function, parameter)."""
     launch = launch_of(fault, context)
     body = launch.body() if launch is not None else None
     if body is None:
         return None
-    given = fault.facts.get("given") or {}
-    index = int(given.get("prefetched", 0)) + int(facts.get("index", 0))
-    if facts.get("role") == "outputs":
-        capture = context.capture(fault)
-        if capture is None:
-            return None
-        index += len(given.get("inputs") or ())
+    index = int(facts.get("argument", -1))
     names = positional(body[2])
-    return (body[0], body[2], names[index]) if index < len(names) else None
+    return (body[0], body[2], names[index]) if 0 <= index < len(names) else None

@@ -6,7 +6,7 @@ import ast
 
 from pallas_lsp.model import Fix
 from pallas_lsp.rules.shared.accumulators import unique_name
-from pallas_lsp.rules.shared.async_order import own_statement
+from pallas_lsp.rules.shared.async_order import block_of, own_statement
 from pallas_lsp.rules.shared.findings import safe
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
@@ -24,6 +24,10 @@ def wait_after_start(start: Spot) -> Fix | None:
     copy = call.func.value
     if isinstance(copy, ast.Name | ast.Attribute | ast.Subscript):
         text = f"{syntax.source(copy)}.wait()"
+        block = block_of(syntax, statement)
+        for later in block[block.index(statement) :]:
+            if isinstance(later, ast.Expr) and syntax.source(later.value) == text:
+                edits.remove_statement(later, block)
         edits.add_after(statement, text)
         return safe(f"Wait for the copy: `{text}`", edits)
     name = unique_name(syntax, statement, "copy")

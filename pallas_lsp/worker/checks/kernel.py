@@ -78,6 +78,7 @@ class Kernel:
             "operand": str(block.origin),
             "role": "inputs" if is_input else "outputs",
             "index": position if is_input else position - mapping.num_inputs,
+            "argument": mapping.num_index_operands + position,
             "array": compat.notation(block.array_aval),
             "shape": [size if isinstance(size, int) else str(size) for size in block.array_aval.shape],
             "block": [block_size(dimension) for dimension in block.block_shape],

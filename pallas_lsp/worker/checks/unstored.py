@@ -17,7 +17,8 @@ def check(kernel: Kernel) -> Iterator[Found]:
             continue
         held = holders(jaxpr, ref)
         if held is not None and not any(_used(program, variable) for program, variable in held):
-            facts = {"role": "outputs", "index": number, "stores": 0}
+            argument = next(i for i, v in enumerate(jaxpr.invars) if v is ref)
+            facts = {"role": "outputs", "index": number, "argument": argument, "stores": 0}
             yield Found("output-never-written", places(kernel.chain), facts)
 
 
