@@ -104,6 +104,14 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             return _broadcast(fault, context, parts[-1].spot)
     if odd and shape is not None and math.prod(shape) % _THREADS:
         return _size(fault, context, place, shape)
+    if raised_in(fault, _ARRAY, "load_strided") and shape is not None:
+        source = short(context.source(place), 50)
+        text = (
+            f"`{source}` moves elements narrower than a byte, which threads cannot share out: convert the array to "
+            "int8 "
+            "before the launch, or the value before it is stored."
+        )
+        return finding(__name__, fault, context, narrowed(place, context), text)
     fits_not = raised_in(fault, _ARRAY, "fail", "_tiled_wgmma_layout") or raised_in(
         fault, INFERENCE, "_layout_cast_constraint_system"
     )

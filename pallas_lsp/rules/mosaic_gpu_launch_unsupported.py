@@ -304,6 +304,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     place = context.locate(fault)
     source = short(context.source(place), 50)
+    if last == "lower_pipelined_jaxpr_to_module" and not fault.message:
+        text = (
+            "`dimension_semantics` has one entry for each dimension of the grid; leave it out for a kernel without "
+            "blocks."
+        )
+        return finding(__name__, fault, context, narrowed(place, context), text)
     for pattern, text in _TOLD:
         match = re.search(pattern, fault.message)
         if match is None:

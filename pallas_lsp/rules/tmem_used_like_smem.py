@@ -34,6 +34,7 @@ Mosaic GPU on Blackwell; jax 0.10, 0.11 and 0.12.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from pallas_lsp.model import Fault, Finding, Fix
@@ -57,7 +58,8 @@ SITES = (
     (f"{MGPU}core.py", "_lower_as_gpu_kernel"),
 )
 _LOADS, _STORES = ("get", "masked_load", "load"), ("swap", "masked_swap", "addupdate")
-_SLICED = ("async_load_tmem", "async_store_tmem", "tcgen05_mma", "async_copy_smem_to_tmem")
+_SLICED = ("async_load_tmem", "async_store_tmem", "async_load", "async_store", "tcgen05_mma", "async_copy_smem_to_tmem")
+_COMPUTED = re.compile(r"'AbstractTMEMRef' object has no attribute '_")
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -73,6 +75,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             "or the value after `plgpu.async_load_tmem` outside the kernel."
         )
         return finding(__name__, fault, context, place, text)
+    if _COMPUTED.search(fault.message):
+        return _computed(fault, context)
     if fault.equation is None or fault.stage != "lower":
         return None
     tmem = next((o for o in operands(fault).values() if o.space == "tmem"), None)
@@ -84,6 +88,26 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if name in _SLICED and tmem.slices and tmem.allocation is not None:
         return _sliced(fault, context, tmem)
     return None
+
+
+def _computed(fault: Fault, context: Context) -> Finding:
+    """A ref in TMEM used as a value."""
+    place = context.locate(fault)
+    syntax, node = context.syntax(place.path), context.node(place)
+    source = short(context.source(place), 40)
+    text = f"`{source}` computes with a ref in tensor memory: load its value first, with `plgpu.async_load_tmem(ref)`."
+    fixes: list[Fix | None] = []
+    if syntax is not None and isinstance(node, ast.BinOp):
+        for side in (node.left, node.right):
+            edits = Editor(place.path, syntax)
+            load = edits.spell(f"{PLGPU}.async_load_tmem", node, ALIAS)
+            wait = edits.spell(f"{PLGPU}.wait_load_tmem", node, ALIAS)
+            statement = syntax.statement(node)
+            if isinstance(side, ast.Name) and load and wait and statement is not None:
+                edits.replace(side, f"{load}({side.id})")
+                edits.add_after(statement, f"{wait}()")
+                fixes.append(safe(f"Load the value of `{side.id}`", edits))
+    return finding(__name__, fault, context, place, text, (), fixes)
 
 
 def _indexed(fault: Fault, context: Context, tmem: Operand, loads: bool) -> Finding:
