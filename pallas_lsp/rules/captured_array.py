@@ -40,6 +40,7 @@ All backends; jax 0.10, 0.11 and 0.12. `plgpu.kernel` and `pl.kernel` allow scal
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,8 +52,15 @@ from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.launches import launch_of, type_text
 from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
 from pallas_lsp.rules.shared.specs import spec_of
+from pallas_lsp.rules.shared.user_line import line_of
+from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
+SPECIFICITY = 62
+
+_SCALAR = re.compile(r"memref<(\w+)>(?: != \w+|\), \w+\()")
+_DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i1": "bool"}
+_LOWERING = "jax/_src/pallas/mosaic_gpu/lowering.py"
 SITES = (
     ("jax/_src/pallas/pallas_call.py", "_trace_kernel_to_jaxpr"),
     ("jax/_src/pallas/mpmd.py", "_error_if_non_ref_consts"),
@@ -61,12 +69,18 @@ SITES = (
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
+    if raised_in(fault, _LOWERING, "write_env", "_ensure_ir_value") and _SCALAR.search(fault.message):
+        return _scalar(fault, context)
     captured = fault.facts.get("captured")
     if not isinstance(captured, list) or not captured or "captur" not in fault.message:
         return None
     in_index_map = raised_in(fault, "jax/_src/pallas/core.py", "to_block_mapping")
     entries = [e for e in captured if isinstance(e, Mapping)]
+    if fault.capture is None:
+        return None
     mpmd = raised_in(fault, "jax/_src/pallas/mpmd.py", "_error_if_non_ref_consts")
+    if mpmd and line_of(fault, context) is not None:
+        return None  # a function inside a kernel, mapped over warps, is another matter
     if mpmd:
         entries = [e for e in entries if e.get("shape") != []]
     if not entries:
@@ -88,6 +102,37 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     ]
     found = list(fixes(launch, entry, spot)) if launch is not None and not in_index_map and spot is not None else []
     return finding(__name__, fault, context, location, message, related, found)
+
+
+def _scalar(fault: Fault, context: Context) -> Finding | None:
+    """A traced scalar in the body of a Mosaic GPU kernel: jax takes it while tracing and fails while lowering."""
+    launch = launch_of(fault, context)
+    found = launch.body() if launch is not None else None
+    if launch is None or found is None:
+        return None
+    path, syntax, function = found
+    outer = {s for s in (syntax.scopes.get(f) for f in _functions_around(syntax, function)) if s is not None}
+    names = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and (held := syntax.scope(node).lookup(node.id)) is not None and held[0] in outer
+    ]
+    if not names:
+        return None
+    names.sort(key=lambda node: (node.lineno, node.col_offset))
+    match = _SCALAR.search(fault.message)
+    dtype = _DTYPES.get(match[1] if match is not None else "", "?")
+    entry = {"kind": "traced", "shape": [], "dtype": dtype, "name": names[0].id, "scope": "closure"}
+    spot = Spot(path, syntax, names[0])
+    message = _message(entry, spot, False)
+    return finding(__name__, fault, context, spot.location, message, _related(spot), fixes(launch, entry, spot))
+
+
+def _functions_around(syntax: Syntax, function: Function) -> Iterator[Function]:
+    parent = syntax.function(function)
+    while parent is not None:
+        yield parent
+        parent = syntax.function(parent)
 
 
 def _message(entry: Mapping[str, Any], spot: Spot | None, in_index_map: bool) -> str:

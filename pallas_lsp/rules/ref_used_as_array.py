@@ -97,7 +97,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 def _about_refs(fault: Fault) -> bool:
     value = fault.facts.get("value")
     names = fault.facts.get("names") or {}
-    has_refs = any(isinstance(n, Mapping) and n.get("kind") == "ref" for n in names.values())
+    has_refs = any(isinstance(n, Mapping) and n.get("kind") in ("ref", "refs") for n in names.values())
     if isinstance(value, Mapping) and value.get("kind") == "ref":
         site = fault.site.function if fault.site is not None else ""
         functions = {c.function.rpartition(".")[2] for c in fault.calls[:2]} | {site.rpartition(".")[2]}
@@ -156,6 +156,8 @@ def _is_ref(line: Line, node: ast.expr) -> bool:
     """Whether an expression is a ref: a name of one, or a view of one."""
     if isinstance(node, ast.Name):
         return line.kind(node) == "ref"
+    if isinstance(node, ast.Subscript) and line.kind(node.value) == "refs":
+        return True
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         return _is_ref(line, node.value.value) or line.kind(_base(node)) == "ref"
     return False
@@ -174,7 +176,7 @@ def _read_text(line: Line, node: ast.expr) -> str:
 
 
 def _read(editor: Editor, line: Line, node: ast.expr) -> None:
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         editor.replace(node, _read_text(line, node))
     else:
         editor.insert(line.syntax.span(node)[1], "[...]")

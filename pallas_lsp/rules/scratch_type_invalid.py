@@ -70,8 +70,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         editor.insert(start, "[")
         editor.insert(end, "]")
         return finding(__name__, fault, context, spot.location, message, (), [safe("Put it into a list", editor)])
-    match = _NO_ALLOCATION.search(fault.message)
-    if match is None or fault.stage not in ("trace", "build"):
+    found = _NO_ALLOCATION.search(fault.message) is not None
+    # A memory space that was not called has attributes of its own in jax 0.10.
+    found = found or (
+        fault.exception.endswith("AttributeError") and raised_in(fault, "jax/_src/pallas/mosaic/core.py", "__getattr__")
+    )
+    if not found or fault.stage not in ("trace", "build"):
         return None
     wrong = _entry(fault, context, launch)
     location = wrong.location if wrong is not None else context.locate(fault)

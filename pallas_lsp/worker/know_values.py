@@ -63,12 +63,14 @@ def _names(frame: types.FrameType, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind(value: Any) -> dict[str, Any]:
-    """``ref``, ``traced`` (a value of the program), ``array`` (a concrete one), ``number``, or ``other``."""
+    """``ref``, ``refs`` (a sequence of them), ``traced`` (a value of the program), ``array`` (a concrete one), ..."""
     aval = getattr(value, "aval", value)
     if compat.is_ref(aval) or type(value).__name__ == "TransformedRef":
         return {"kind": "ref", **_type(value if type(value).__name__ == "TransformedRef" else aval)}
     if compat.is_tracer(value):
         return {"kind": "traced", **_type(aval)}
+    if isinstance(value, (tuple, list)) and value and all(compat.is_ref(getattr(v, "aval", None)) for v in value):
+        return {"kind": "refs", "shape": None, "dtype": ""}
     if isinstance(value, (types.ModuleType, type)):
         return {"kind": "other"}
     if isinstance(value, (bool, int, float)):

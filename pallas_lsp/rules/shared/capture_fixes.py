@@ -61,7 +61,9 @@ def _as_input(launch: Launch, entry: Mapping[str, Any], spot: Spot, found: tuple
     path, syntax, function = found
     run = launch.run()
     inputs = launch.facts.get("inputs")
-    if run is None or not isinstance(run.node, ast.Call) or not isinstance(inputs, list) or run.path != path:
+    if not isinstance(inputs, list):
+        inputs = launch.operands()
+    if run is None or not isinstance(run.node, ast.Call) or run.path != path:
         return None
     argument = _argument(launch, entry, spot, run)
     if argument is None or launch.spot.path != path:
