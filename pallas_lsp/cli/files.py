@@ -1,4 +1,4 @@
-"""Which files a command line names: files as they are, folders with the Python files that use Pallas."""
+"""Which files a command line names: files as they are, folders with the Python files and notebooks that use Pallas."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pallas_lsp.cli.sources import UnreadableError, decode_source
+from pallas_lsp.source.notebooks import SUFFIX
 
 SKIPPED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", "site-packages", ".tox", ".nox"}
-    | {".mypy_cache", ".ruff_cache", ".pytest_cache"}
+    | {".mypy_cache", ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints"}
 )
 _REPOSITORY = (".git", ".hg")
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -67,7 +68,7 @@ def _python_files(folder: str) -> Iterator[str]:
     for current, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_skipped(current, name))
         for name in sorted(files):
-            if name.endswith(".py"):
+            if name.endswith((".py", SUFFIX)):
                 yield os.path.join(current, name)  # noqa: PTH118
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from pallas_lsp.source.notebooks import SUFFIX, Cell, NotebookText, NotNotebookError, read_notebook, write_notebook
 from pallas_lsp.source.positions import Lines
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
@@ -46,6 +47,8 @@ class SourceFile:
     encoding: str
     bom: bool
     data: bytes
+    notebook: NotebookText | None = None
+    """For a notebook, whose text is that of its cells: where they are."""
 
     @cached_property
     def lines(self) -> Lines:
@@ -55,8 +58,11 @@ class SourceFile:
         return replace(self, text=text)
 
     def encode(self) -> bytes:
+        text = self.text
+        if self.notebook is not None:
+            text = write_notebook(self.data.decode(self.encoding), self.notebook.sources(text))
         try:
-            encoded = self.text.encode(self.encoding)
+            encoded = text.encode(self.encoding)
         except UnicodeEncodeError as error:
             missing = error.object[error.start : error.end]
             raise UnwritableError(
@@ -81,6 +87,8 @@ def read_source(path: str) -> SourceFile:
 
 
 def decode_source(path: str, data: bytes) -> SourceFile:
+    if path.endswith(SUFFIX):
+        return _decode_notebook(path, data)
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
@@ -96,6 +104,16 @@ def decode_source(path: str, data: bytes) -> SourceFile:
     except LookupError as error:
         raise UnreadableError(f"Python has no codec named {encoding!r}", "Correct the coding comment.") from error
     return SourceFile(path, text, "utf-8" if bom else encoding, bom, data)
+
+
+def _decode_notebook(path: str, data: bytes) -> SourceFile:
+    try:
+        notebook = read_notebook(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _undecodable("utf-8", data) from error
+    except NotNotebookError as error:
+        raise UnreadableError(f"it is no notebook: {error}", "Save it again from Jupyter or the editor.") from error
+    return SourceFile(path, notebook.text, "utf-8", bom=False, data=data, notebook=notebook)
 
 
 def _undecodable(encoding: str, data: bytes) -> UnreadableError:
@@ -137,6 +155,14 @@ class Sources:
             return self.read(path).lines
         except UnreadableError:
             return None
+
+    def cell(self, path: str, line: int) -> Cell | None:
+        """For a notebook, the cell of a 0-based line of its text."""
+        try:
+            notebook = self.read(path).notebook
+        except UnreadableError:
+            return None
+        return notebook.cell_at(line) if notebook is not None else None
 
     def change(self, path: str, text: str) -> None:
         self._changed[path] = self.read(path).with_text(text)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pallas_lsp.engine.codec import encode_driver
 from pallas_lsp.engine.errors import RunFailed
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.pool import Pool
-from pallas_lsp.engine.settings import Settings
+from pallas_lsp.engine.settings import Settings, Start
 from pallas_lsp.model import Capture, Driver, Snapshot
+
+KINDS = ("jaxpr", "mlir", "ptx")
+_ON_GPU = Start(platforms="cuda,cpu", nice=10)
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class View:
 
 @dataclass(frozen=True)
 class Wanted:
-    """``kind``: ``jaxpr`` or ``mlir``.  ``first`` and ``last``: the launch's lines, 1-based."""
+    """``kind``: one of KINDS; ``ptx`` needs a GPU.  ``first`` and ``last``: the launch's lines, 1-based."""
 
     kind: str
     first: int
@@ -52,6 +56,21 @@ class _Seen:
         return list(found.values())
 
 
+@contextlib.asynccontextmanager
+async def _pool_for(kind: str, pool: Pool, settings: Settings, log: Callable[[str], Any]) -> AsyncIterator[Pool]:
+    """The pool for a run: PTX comes from a worker of its own that sees the GPU, and does not keep it."""
+    if kind != "ptx":
+        yield pool
+        return
+    environment = {**settings.environment, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    limits = replace(settings.limits, memory_bytes=0)  # CUDA reserves far more address space than it uses
+    own = Pool(replace(settings, start=_ON_GPU, environment=environment, limits=limits), log)
+    try:
+        yield own
+    finally:
+        await own.close()
+
+
 async def run_for_views(
     pool: Pool,
     settings: Settings,
@@ -71,13 +90,16 @@ async def run_for_views(
         "roots": list(snapshot.roots),
         "drivers": [encode_driver(driver) for driver in drivers],
         "targets": {backend: list(kinds) for backend, kinds in settings.targets.items()},
-        "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
+        "limits": {
+            "memory_bytes": 0 if wanted.kind == "ptx" else limits.memory_bytes,
+            "cpu_seconds": limits.cpu_seconds,
+        },
         "stages": ["trace", "lower"],
         "launches": list(range(wanted.first, wanted.last + 1)),
         "views": {"kind": wanted.kind, "first": wanted.first, "last": wanted.last},
     }
     reason = ""
-    async with pool.worker(python) as worker:
+    async with _pool_for(wanted.kind, pool, settings, log) as chosen, chosen.worker(python) as worker:
         try:
             await worker.run(params, seen.receive, limits)
         except RunFailed as error:

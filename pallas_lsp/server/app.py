@@ -25,11 +25,14 @@ from pallas_lsp.server.documents import Documents
 from pallas_lsp.server.engines import EngineFactory, Engines, make_engine
 from pallas_lsp.server.hardening import HardenedProtocol
 from pallas_lsp.server.hover import Hovers
+from pallas_lsp.server.lenses import Lenses
 from pallas_lsp.server.lifetime import watch_client
+from pallas_lsp.server.notebooks import SYNC, Notebooks
 from pallas_lsp.server.progress import ProgressBars
 from pallas_lsp.server.results import Results
 from pallas_lsp.server.scheduler import Scheduler
 from pallas_lsp.server.status import StatusReporter
+from pallas_lsp.server.sweep import Sweep
 from pallas_lsp.server.trust import TrustStore
 
 logger = logging.getLogger(__name__)
@@ -45,12 +48,14 @@ class PallasServer(LanguageServer):
             "pallas-lsp",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=SYNC,
             protocol_cls=HardenedProtocol,
         )
         self.client = Client()
         self.documents = Documents()
         self.results = Results(self.documents)
-        self.publisher = Publisher(self.documents, self.results, self.text_document_publish_diagnostics)
+        self.notebooks = Notebooks(self.documents)
+        self.publisher = Publisher(self.documents, self.results, self._send_diagnostics)
         self.configuration = Configuration(self.documents, self.workspace_configuration_async)
         self.consent = Consent(store or TrustStore(), self.window_show_message_request_async)
         self.engines = Engines(make)
@@ -78,6 +83,8 @@ class PallasServer(LanguageServer):
             self.checker,
             self.window_show_message,
         )
+        self.sweep = Sweep(self)
+        self.lenses = Lenses(self.documents, self.results, self.configuration)
         self.hovers = Hovers(self.documents, self.results)
         self.exit_code: asyncio.Future[int] | None = None
         self._log_handler: logging.Handler | None = None
@@ -90,7 +97,7 @@ class PallasServer(LanguageServer):
     def meet(self, params: types.InitializeParams) -> None:
         """Take in what the client said of itself."""
         self.client = Client.of(params)
-        for part in (self.publisher, self.status, self.code_actions, self.hovers):
+        for part in (self.publisher, self.status, self.code_actions, self.hovers, self.lenses):
             part.client = self.client
         self.bars.enabled = self.client.progress
         self.documents.encoding = types.PositionEncodingKind(self.protocol.workspace.position_encoding).value
@@ -117,6 +124,9 @@ class PallasServer(LanguageServer):
         if console is not None:
             logs.remove(console)
 
+    def _send_diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
+        self.notebooks.send(params, self.text_document_publish_diagnostics)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the handlers; the reference keeps it from being collected."""
         task = asyncio.ensure_future(work)
@@ -140,6 +150,7 @@ class PallasServer(LanguageServer):
     def pause(self) -> None:
         """Stop what uses the engines, before they are ended or changed."""
         self.code_actions.verifier.forget()
+        self.sweep.cancel()
         for document in self.documents.all():
             self.scheduler.cancel(document.path)
 
@@ -154,6 +165,7 @@ class PallasServer(LanguageServer):
 
     async def close(self) -> None:
         """Stop all checks and end all workers."""
+        self.sweep.cancel()
         if self._log_handler is not None:
             logs.remove(self._log_handler)
         self.checker.close()

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
 from pallas_lsp.server.configuration import Configuration
@@ -20,6 +20,9 @@ from pallas_lsp.server.results import Results
 from pallas_lsp.server.scheduler import Priority, Scheduler
 from pallas_lsp.server.settings import FolderSettings
 from pallas_lsp.server.status import StatusReporter
+
+if TYPE_CHECKING:
+    from pallas_lsp.confirm.confirmation import Confirmation
 
 logger = logging.getLogger(__name__)
 
@@ -98,14 +101,7 @@ class Checker:
     ) -> None:
         if self._documents.at(document.path) is not document:  # edited or closed since
             return
-        parsed = all(problem.kind != "syntax" for problem in report.problems)
-        findings = tuple(filter(None, (_as_set(finding, settings) for finding in report.findings)))
-        launches = report.launches
-        if not trusted or settings.stage is Stage.READ:
-            reason = _READ_ONLY if trusted else _UNTRUSTED
-            launches = tuple(replace(each, reason=reason) for each in launches)
-        shown = replace(report, findings=findings, launches=launches)
-        changed = self._results.replace(report, shown, snapshot, parsed=parsed)
+        changed = self._keep(report, snapshot, settings, trusted=trusted)
         result = self._results.get(report.path)
         if result is None:
             return
@@ -115,6 +111,46 @@ class Checker:
             bar.report(_NEXT.get(report.stage, ""))
         self._publisher.publish(changed)
         self._status.result(document.uri, result, trusted=trusted)
+
+    def _keep(self, report: Report, snapshot: Snapshot, settings: FolderSettings, *, trusted: bool) -> set[str]:
+        """Take in a report as the settings leave it; returns the paths whose findings may have changed."""
+        parsed = all(problem.kind != "syntax" for problem in report.problems)
+        findings = tuple(filter(None, (_as_set(finding, settings) for finding in report.findings)))
+        launches = report.launches
+        if not trusted or settings.stage is Stage.READ:
+            reason = _READ_ONLY if trusted else _UNTRUSTED
+            launches = tuple(replace(each, reason=reason) for each in launches)
+        shown = replace(report, findings=findings, launches=launches)
+        return self._results.replace(report, shown, snapshot, parsed=parsed)
+
+    async def check_closed(self, path: str) -> None:
+        """Check a file that is not open; its findings stay until it changes on disk, or is opened and closed."""
+        snapshot, settings = self._documents.snapshot(), self._configuration.of(path)
+        if settings.stage is Stage.READ or not self._consent.allows(self._documents.root_of(path)):
+            return
+        report = await self._engines.get(settings).check(snapshot, path)
+        if self._documents.at(path) is None:
+            self._publisher.publish(self._keep(report, snapshot, settings, trusted=True))
+            for problem in report.problems:
+                logger.info("%s: %s. %s", path, problem.message, problem.remedy)
+
+    def forget_closed(self, paths: set[str]) -> None:
+        """Files changed on disk: what was found in those that are not open no longer holds."""
+        for path in paths:
+            if self._documents.at(path) is None and self._results.get(path) is not None:
+                self._publisher.publish(self._results.forget(path) | {path})
+
+    async def confirm(self, path: str) -> Confirmation | None:
+        """Ask the GPUs about the last results of an open document and publish their verdicts; None without results."""
+        result, settings = self._results.get(path), self._configuration.of(path)
+        if result is None or result.report is None or result.snapshot is None:
+            return None
+        snapshot = result.snapshot
+        confirmation = await self._engines.get(settings).confirm(snapshot, path, result.report)
+        document = self._documents.at(path)
+        if document is not None and snapshot.documents[path].version == document.version:
+            self._publisher.publish(self._keep(confirmation.report, snapshot, settings, trusted=True))
+        return confirmation
 
     async def _ask(self, folder: str) -> None:
         if await self._consent.ask(folder):

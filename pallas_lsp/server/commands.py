@@ -45,7 +45,41 @@ async def check_file(server: PallasServer, arguments: Sequence[Any]) -> dict[str
 async def cancel(server: PallasServer, arguments: Sequence[Any]) -> int:
     """Stop the checks of one document, or of all; returns how many were stopped."""
     documents = [_document(server, arguments)] if arguments else server.documents.all()
-    return sum(server.scheduler.cancel(document.path) for document in documents)
+    swept = not arguments and server.sweep.cancel()
+    return sum(server.scheduler.cancel(document.path) for document in documents) + swept
+
+
+async def check_workspace(server: PallasServer, _: Sequence[Any]) -> dict[str, Any]:
+    """Check every file of the workspace that launches kernels and wait for the results."""
+    count = await server.sweep.run()
+    return {"message": count.sentence(), "files": count.files, "findings": count.findings}
+
+
+async def learn_shapes(server: PallasServer, arguments: Sequence[Any]) -> dict[str, Any]:
+    """Look again for what calls a document's kernels, and check it."""
+    document = _document(server, arguments)
+    server.engines.get(server.configuration.of(document.path)).forget(document.path)
+    await check_file(server, arguments)
+    result = server.results.get(document.path)
+    if result is None or not result.launches:
+        return {"message": "this file launches no kernel."}
+    drivers = sorted({capture.driver for status in result.launches for capture in status.captures})
+    reached = f"{result.reached} of {len(result.launches)} kernel launches reached"
+    return {"message": f"{reached}{', by ' if drivers else ''}{', '.join(drivers)}.", "drivers": drivers}
+
+
+async def confirm(server: PallasServer, arguments: Sequence[Any]) -> dict[str, Any]:
+    """Take a document's kernels to the GPUs and wait for their verdicts."""
+    document = _document(server, arguments)
+    await check_file(server, arguments)
+    confirmation = await server.checker.confirm(document.path)
+    if confirmation is None:
+        return {"message": "there is nothing to confirm: no kernel of this file was lowered.", "gpus": []}
+    if confirmation.state:
+        return {"message": f"not confirmed: {confirmation.state}.", "gpus": list(confirmation.gpus)}
+    if not confirmation.gpus:
+        return {"message": "there is nothing to confirm: no kernel of this file is for a GPU.", "gpus": []}
+    return {"message": f"confirmed on {', '.join(confirmation.gpus)}.", "gpus": list(confirmation.gpus)}
 
 
 async def explain_rule(server: PallasServer, arguments: Sequence[Any]) -> str:
@@ -128,7 +162,7 @@ def _document(server: PallasServer, arguments: Sequence[Any]) -> OpenDocument:
     """The open document that the first argument names: its URI, or an object with ``uri``."""
     first = arguments[0] if arguments else None
     uri = first.get("uri") if isinstance(first, dict) else first
-    document = server.documents.get(uri) if isinstance(uri, str) else None
+    document = server.documents.get(server.notebooks.inward(uri)[0]) if isinstance(uri, str) else None
     if document is None:
         raise JsonRpcInvalidParams(f"{uri!r} is not an open document; the command takes a document's URI")
     return document
@@ -137,6 +171,9 @@ def _document(server: PallasServer, arguments: Sequence[Any]) -> OpenDocument:
 COMMANDS: dict[str, Handler] = {
     "pallas-lsp.restart": restart,
     "pallas-lsp.checkFile": check_file,
+    "pallas-lsp.checkWorkspace": check_workspace,
+    "pallas-lsp.confirm": confirm,
+    "pallas-lsp.learnShapes": learn_shapes,
     "pallas-lsp.cancel": cancel,
     "pallas-lsp.explainRule": explain_rule,
     "pallas-lsp.rules": rules,

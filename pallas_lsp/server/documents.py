@@ -70,15 +70,19 @@ class Documents:
         document = self._by_uri.get(params.text_document.uri)
         if document is None:
             return None
-        text = document.text
-        for change in params.content_changes:
+        text = self.changed(document.text, params.content_changes)
+        return self._put(replace(document, version=params.text_document.version, text=text))
+
+    def changed(self, text: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> str:
+        """A text after changes, with or without ranges."""
+        for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
                 lines = Lines(text)
                 range_ = to_range(change.range, lines, self.encoding)
                 text = text[: lines.offset(range_.start)] + change.text + text[lines.offset(range_.end) :]
             else:
                 text = change.text
-        return self._put(replace(document, version=params.text_document.version, text=text))
+        return text
 
     def close(self, uri: str) -> OpenDocument | None:
         document = self._by_uri.pop(uri, None)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pallas_lsp.model import Finding, Fix, Report, Snapshot, WorkerInfo
 from pallas_lsp.server.settings import FolderSettings
+
+if TYPE_CHECKING:
+    from pallas_lsp.confirm.confirmation import Confirmation
+    from pallas_lsp.engine.views import View, Wanted
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +29,12 @@ class EngineLike(Protocol):
     async def verify(
         self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix, before: Report | None = None
     ) -> Fix: ...
+
+    async def views(self, snapshot: Snapshot, path: str, wanted: Wanted) -> tuple[list[View], str]: ...
+
+    async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation: ...
+
+    def forget(self, path: str) -> None: ...
 
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo: ...
 

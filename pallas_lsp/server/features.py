@@ -15,7 +15,9 @@ from pygls import uris
 
 from pallas_lsp.server.app import PallasServer
 from pallas_lsp.server.code_actions import KINDS
+from pallas_lsp.server.documents import OpenDocument
 from pallas_lsp.server.settings import SECTION
+from pallas_lsp.server.views import VIEWS, views
 
 logger = logging.getLogger(__name__)
 
@@ -90,41 +92,75 @@ async def _settle_in(server: PallasServer) -> None:
 def _register_documents(server: PallasServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        document = server.documents.open(params.text_document)
-        if document is not None and document.is_python:
-            server.scheduler.request(document.path)
+        _opened(server, server.documents.open(params.text_document))
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         old = server.documents.get(params.text_document.uri)
-        new = server.documents.change(params)
-        if old is None or new is None:
-            logger.debug("Ignored a change of a document that is not open")
-            return
-        server.results.edited(old, new)
-        server.code_actions.verifier.forget()
-        if new.is_python:
-            server.scheduler.edited(new.path)
+        _changed(server, old, server.documents.change(params))
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        document = server.documents.get(params.text_document.uri)
-        if document is not None and document.is_python:
-            server.scheduler.interrupt(document.path)
-            server.checker.check_documents(server.dependents.imported(document.path))
+        _saved(server, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        document = server.documents.close(params.text_document.uri)
-        if document is None:
-            return
-        server.scheduler.forget(document.path)
-        changed = server.results.forget(document.path)
-        server.status.forget(document.uri)
-        server.publisher.closed(document.uri, document.path)
-        server.publisher.publish(changed - {document.path})
-        # What is on disk holds again for those that import it.
-        server.checker.check_documents(server.dependents.importers(document.path))
+        _closed(server, params.text_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open_notebook(params: types.DidOpenNotebookDocumentParams) -> None:
+        _opened(server, server.notebooks.open(params))
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change_notebook(params: types.DidChangeNotebookDocumentParams) -> None:
+        old = server.documents.get(params.notebook_document.uri)
+        _changed(server, old, server.notebooks.change(params))
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save_notebook(params: types.DidSaveNotebookDocumentParams) -> None:
+        _saved(server, params.notebook_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close_notebook(params: types.DidCloseNotebookDocumentParams) -> None:
+        cells = server.notebooks.close(params.notebook_document.uri)
+        _closed(server, params.notebook_document.uri)
+        for uri in cells:
+            server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+def _opened(server: PallasServer, document: OpenDocument | None) -> None:
+    if document is not None and document.is_python:
+        server.scheduler.request(document.path)
+
+
+def _changed(server: PallasServer, old: OpenDocument | None, new: OpenDocument | None) -> None:
+    if old is None or new is None:
+        logger.debug("Ignored a change of a document that is not open")
+        return
+    server.results.edited(old, new)
+    server.code_actions.verifier.forget()
+    if new.is_python:
+        server.scheduler.edited(new.path)
+
+
+def _saved(server: PallasServer, uri: str) -> None:
+    document = server.documents.get(uri)
+    if document is not None and document.is_python:
+        server.scheduler.interrupt(document.path)
+        server.checker.check_documents(server.dependents.imported(document.path))
+
+
+def _closed(server: PallasServer, uri: str) -> None:
+    document = server.documents.close(uri)
+    if document is None:
+        return
+    server.scheduler.forget(document.path)
+    changed = server.results.forget(document.path)
+    server.status.forget(document.uri)
+    server.publisher.closed(document.uri, document.path)
+    server.publisher.publish(changed - {document.path})
+    # What is on disk holds again for those that import it.
+    server.checker.check_documents(server.dependents.importers(document.path))
 
 
 def _register_workspace(server: PallasServer) -> None:
@@ -145,6 +181,7 @@ def _register_workspace(server: PallasServer) -> None:
     def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         changed = {path for event in params.changes if (path := server.documents.path_of(event.uri)) is not None}
         changed -= {document.path for document in server.documents.all()}  # those come as edits
+        server.checker.forget_closed(changed)
         if any(not path.endswith(".py") for path in changed):
             server.checker.check_all()
         elif changed:
@@ -164,13 +201,27 @@ def _register_requests(server: PallasServer) -> None:
         types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
     )
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        return await server.code_actions.offered(params)
+        offset = server.notebooks.enter(params)
+        return server.notebooks.leave_actions(await server.code_actions.offered(params), offset)
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
-        return await server.code_actions.resolve(action)
+        resolved = await server.code_actions.resolve(action)
+        server.notebooks.edit(resolved.edit)
+        return resolved
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens] | None:
+        await asyncio.sleep(0)
+        uri, _ = server.notebooks.inward(params.text_document.uri)
+        return server.notebooks.leave_lenses(server.lenses.lenses(uri), params.text_document.uri)
+
+    @server.feature(VIEWS)
+    async def show_views(params: Any) -> dict[str, Any]:
+        return await views(server, params)
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
         await asyncio.sleep(0)  # a request that is cancelled at once is not answered
-        return server.hovers.hover(params)
+        offset = server.notebooks.enter(params)
+        return server.notebooks.leave_hover(server.hovers.hover(params), offset)

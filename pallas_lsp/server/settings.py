@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pallas_lsp.confirm.settings import ConfirmSettings
 from pallas_lsp.engine.settings import TARGETS, Limits, Settings
 from pallas_lsp.model import Stage
 from pallas_lsp.server.logs import LEVELS
@@ -18,8 +19,8 @@ from pallas_lsp.server.logs import LEVELS
 SECTION = "pallas-lsp"
 _STAGES = ("read", "trace", "lower")
 SEVERITIES = ("off", "error", "warning", "information", "hint")
-_OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable", "codeLens", "confirm"}
-"""Read by editor extensions and other parts, not here."""
+_OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable"}
+"""Read by editor extensions, not here."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class FolderSettings:
     stage: Stage = Stage.LOWER
     """How far kernels are taken."""
     discovery: bool = True
+    code_lens: bool = True
+    confirm: ConfirmSettings | None = field(default_factory=ConfirmSettings)
 
     def engine(self) -> Settings:
         limits = Limits()
@@ -48,6 +51,7 @@ class FolderSettings:
             targets={**TARGETS, **dict(self.targets)},
             environment=dict(self.environment),
             discovery=self.discovery,
+            confirm=self.confirm,
         )
 
     def severity(self, rule: str) -> str | None:
@@ -151,6 +155,25 @@ def _discovery(value: Any) -> dict[str, Any]:
     return {"discovery": enabled}
 
 
+def _code_lens(value: Any) -> dict[str, Any]:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")  # noqa: TRY004
+    return {"code_lens": value}
+
+
+def _confirm(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be an object")  # noqa: TRY004
+    enable, command, launch = value.get("enable"), value.get("command"), value.get("launch")
+    if any(each is not None and not isinstance(each, bool) for each in (enable, launch)):
+        raise ValueError("must say true or false for enable and launch")
+    if command is not None and not _strings(command):
+        raise ValueError("must have an array of strings as command")
+    if enable is False:
+        return {"confirm": None}
+    return {"confirm": ConfirmSettings(command=tuple(command or ()), launch=bool(launch))}
+
+
 _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "interpreter": _interpreter,
     "python": _interpreter,
@@ -161,4 +184,6 @@ _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "rules": _rules,
     "stages": _stages,
     "discovery": _discovery,
+    "codeLens": _code_lens,
+    "confirm": _confirm,
 }

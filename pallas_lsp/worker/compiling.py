@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pathlib
 import shutil
 import tempfile
 import time
@@ -80,6 +81,11 @@ class Job:
             analysis = self._compiled.memory_analysis()
             self.figures["temporary_bytes"] = int(analysis.temp_size_in_bytes)
         self.figures.update(ptxas.figures(self._folder))
+
+    def ptx(self) -> str:
+        """What the compiler made of a Mosaic GPU kernel before assembling it; empty for other backends."""
+        found = sorted(pathlib.Path(self._folder).rglob("*.ptx"))
+        return "\n".join(file.read_text(errors="replace") for file in found)
 
     def launch(self) -> None:
         """Run it once, on generated inputs."""

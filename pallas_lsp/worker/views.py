@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from . import backends, core_maps, equations
+from . import backends, compiling, core_maps, equations
 from .session import Capture, Session
 
 _MODULE = re.compile(r"^The .* module for .*:$", re.MULTILINE)
@@ -26,6 +26,9 @@ def tell(session: Session, capture: Capture, jaxpr: Any, lower_for: Callable[[An
         return
     if wanted["kind"] == "jaxpr":
         session.tell_view(capture, "", str(jaxpr))
+        return
+    if wanted["kind"] == "ptx":
+        _tell_ptx(session, capture, jaxpr)
         return
     _debug(jaxpr)
     for platform, kind in backends.targets(capture.backend, jaxpr, session.params.get("targets") or {}):
@@ -49,3 +52,17 @@ def _debug(jaxpr: Any) -> None:
         for equation in chain:
             if "debug" in equation.params and equation.primitive.name in core_maps.KERNELS:
                 equation.params["debug"] = True
+
+
+def _tell_ptx(session: Session, capture: Capture, jaxpr: Any) -> None:
+    try:
+        gpu = compiling.device()
+        job = compiling.Job(jaxpr)
+        with job.on_device():
+            job.lower()
+            job.compile()
+            text = job.ptx()
+        target = f"{gpu['name']} ({gpu['compute_capability']})"
+    except Exception as error:
+        target, text = "", f"// not compiled: {type(error).__name__}: {error}".replace("\n", "\n// ")
+    session.tell_view(capture, target, text or "// The compiler of this backend does not tell its PTX.")

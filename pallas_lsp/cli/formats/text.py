@@ -175,7 +175,9 @@ def _label(message: str) -> str:
 
 def point(outcome: Outcome, location: Location) -> str:
     start = location.range.start
-    return f"{printable(outcome.shown_path(location.path))}:{start.line + 1}:{start.character + 1}"
+    cell = outcome.sources.cell(location.path, start.line)
+    line = f"cell {cell.number}:{max(start.line - cell.start, 0) + 1}" if cell is not None else f"{start.line + 1}"
+    return f"{printable(outcome.shown_path(location.path))}:{line}:{start.character + 1}"
 
 
 def _group(problems: Iterable[Problem]) -> list[list[Problem]]:
