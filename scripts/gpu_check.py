@@ -479,6 +479,8 @@ def main() -> int:
     parser.add_argument("--only", default="machine,ratio,cases,corpus,tests")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    if arguments.corpus is not None:
+        arguments.corpus = arguments.corpus.resolve()
     check = Check(arguments.out, arguments.python, time.monotonic() + 60 * arguments.minutes)
     parts = arguments.only.split(",")
     share = 60 * arguments.minutes

@@ -94,6 +94,7 @@ class Engine:
 
         if self.settings.confirm is None or self._closed:
             return Confirmation(report)
+        path = os.path.abspath(path)  # noqa: PTH100 - as in the report, or no finding meets its twin
         if self._confirmations is None:
             self._confirmations = Confirmations(self.settings.confirm, self.settings, self._log)
         loop = asyncio.get_running_loop()
@@ -131,6 +132,16 @@ class Engine:
     def forget(self, path: str) -> None:
         """Search anew, at the next check, for what reaches the launches of a file."""
         self._elsewhere.forget(path)
+
+    async def further(self, snapshot: Snapshot, path: str, report: Report) -> Report:
+        """A later stage of a final report: what stands behind the first fault of each kernel; see ``further``.
+
+        Each fault behind another takes a check of its own, so this is for when nobody is waiting.  The report as it is
+        where there is nothing to see.
+        """
+        from pallas_lsp.engine.further import can_go_further, further
+
+        return await further(self, snapshot, path, report) if can_go_further(report) else report
 
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo:
         """What the interpreter for a file has; raises WorkerUnavailable."""

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import GPU, Make, kernel
 
 from pallas_lsp.confirm.gpus import Gpu, Load
@@ -51,6 +52,17 @@ async def test_faults_of_trace_and_lowering_are_confirmed(confirming: Make) -> N
             confirmation = await checked.confirm(text)
             assert verdicts(confirmation) == [["confirmed"]]
         assert checked.compiled == 0
+
+
+async def test_a_path_may_be_relative(confirming: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a command line: findings of the GPU's run meet those of the check all the same."""
+    async with confirming() as checked:
+        folder = Path(checked.path).parent
+        monkeypatch.chdir(folder.parent)
+        checked.path = os.path.join(folder.name, "kernels.py")
+        for text in (CUMSUM, UNTRACED):
+            Path(checked.path).write_text(text)
+            assert verdicts(await checked.confirm(text)) == [["confirmed"]]
 
 
 async def test_what_the_compiler_refuses_is_a_finding_of_the_device(confirming: Make) -> None:
