@@ -255,7 +255,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """``verified`` is None until it was tried; ``reason`` says why a tried fix does not hold."""
+    """``verified`` is None until it was tried.
+
+    ``reason`` says why a tried fix does not hold, and of one that holds which fault shows behind the mended one.
+    """
 
     title: str
     edits: tuple[Edit, ...]

@@ -47,6 +47,7 @@ class Checker(Protocol):
     """What the command line needs of ``engine.Engine``."""
 
     async def check(self, snapshot: Snapshot, path: str) -> Report: ...
+    async def further(self, snapshot: Snapshot, path: str, report: Report) -> Report: ...
     async def verify(self, snapshot: Snapshot, path: str, finding: Finding, fix: Fix) -> Fix: ...
     async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation: ...
     async def worker_info(self, path: str, roots: tuple[str, ...] = ()) -> WorkerInfo: ...
@@ -173,12 +174,23 @@ class Run:
         if checked is None:
             return
         snapshot, report = checked
+        report = await self._further(snapshot, path, report)
         findings = [await self._verified(snapshot, path, finding) for finding in report.findings]
         report = replace(report, findings=tuple(findings))
         self._collected.reports.append(await self._confirmed(snapshot, path, report))
         reached = any(status.captures for status in report.launches)
         if reached or any(finding.stage is not Stage.READ for finding in findings):
             await self._note_worker(path, snapshot.roots)
+
+    async def _further(self, snapshot: Snapshot, path: str, report: Report) -> Report:
+        """The report with the faults that stand behind others; like fixes, they are found by checking edited text."""
+        if not self._request.verify:
+            return report
+        try:
+            return await self._checker.further(snapshot, path, report)
+        except Exception as error:  # what was found so far still holds
+            self._problem("internal", path, f"faults behind others were not looked for: {_describe(error)}", _REPORT_IT)
+        return report
 
     async def _confirmed(self, snapshot: Snapshot, path: str, report: Report) -> Report:
         """The report with what GPUs say of it."""

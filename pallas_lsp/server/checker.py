@@ -14,7 +14,7 @@ from pallas_lsp.server.configuration import Configuration
 from pallas_lsp.server.consent import Consent
 from pallas_lsp.server.diagnostics import Publisher
 from pallas_lsp.server.documents import Documents, OpenDocument, is_inside
-from pallas_lsp.server.engines import Engines
+from pallas_lsp.server.engines import EngineLike, Engines
 from pallas_lsp.server.progress import ProgressBar, ProgressBars
 from pallas_lsp.server.results import Results
 from pallas_lsp.server.scheduler import Priority, Scheduler
@@ -53,6 +53,7 @@ class Checker:
         self._bars = bars
         self._status = status
         self._asking: set[asyncio.Task[None]] = set()
+        self._further: dict[str, asyncio.Task[None]] = {}
 
     async def check(self, path: str) -> None:
         """Check the newest text of an open document; the scheduler cancels this when there is a newer one."""
@@ -65,6 +66,7 @@ class Checker:
         folder = self._documents.root_of(path)
         trusted = self._consent.allows(folder)
         engine = self._engines.get(settings)
+        self._stop_further(path)
         self._status.busy(document.uri)
         title = f"Checking {Path(path).name}"
         try:
@@ -86,8 +88,38 @@ class Checker:
             self._status.idle(document.uri)
             raise
         result = self._results.get(path)
+        if result is not None and result.report is not None and run and result.snapshot is snapshot:
+            further = self._look_further(engine, result.report, document, snapshot, settings)
+            self._further[path] = asyncio.ensure_future(further)
         if result is not None and result.launches and self._consent.decision(folder) is None:
             self._spawn(self._ask(folder))
+
+    def _stop_further(self, path: str) -> None:
+        task = self._further.pop(path, None)
+        if task is not None:
+            task.cancel()
+
+    async def _look_further(
+        self,
+        engine: EngineLike,
+        report: Report,
+        document: OpenDocument,
+        snapshot: Snapshot,
+        settings: FolderSettings,
+    ) -> None:
+        """After a check: the faults that stand behind the first of a kernel.  The next check stops this."""
+        try:
+            found = await engine.further(snapshot, document.path, report)
+        except Exception:
+            logger.exception("Faults behind others could not be looked for. Please report this.")
+            return
+        if found is report or self._documents.at(document.path) is not document:
+            return
+        changed = self._keep(found, snapshot, settings, trusted=True)
+        result = self._results.get(document.path)
+        if result is not None:
+            self._publisher.publish(changed | {document.path})
+            self._status.result(document.uri, result, trusted=True)
 
     def _take(
         self,
@@ -170,7 +202,7 @@ class Checker:
                 self.scheduler.request(path, Priority.DEPENDENT)
 
     def close(self) -> None:
-        for task in self._asking:
+        for task in (*self._asking, *self._further.values()):
             task.cancel()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -109,6 +109,8 @@ async def _next(
     engine: EngineLike, snapshot: Snapshot, report: Report, wanted: Callable[[Finding], bool]
 ) -> Fix | None:
     for finding in filter(wanted, report.findings):
+        if finding.data.get("behind"):
+            continue  # its turn comes when the fault before it is mended
         for fix in finding.fixes:
             if fix.safety is Safety.SAFE and fix.edits:
                 tried = await _verify(engine, snapshot, report.path, finding, fix, report)

@@ -56,6 +56,33 @@ def moved(text: str, edits: Sequence[Edit], range_: Range) -> Range:
     return after.range(start, max(start, end))
 
 
+def new_ranges(text: str, edits: Sequence[Edit]) -> list[Range]:
+    """The ranges of the text after edits that they wrote; one that only took something away is an empty range."""
+    lines, after = Lines(text), Lines(apply_edits(text, edits))
+    spans = sorted((lines.offset(e.range.start), lines.offset(e.range.end), len(e.new_text)) for e in edits)
+    found, delta = [], 0
+    for start, end, length in spans:
+        found.append(after.range(start + delta, start + delta + length))
+        delta += length - (end - start)
+    return found
+
+
+def original_range(text: str, edits: Sequence[Edit], range_: Range) -> Range | None:
+    """Where a range of the text after edits lies in the text before; None where an edit wrote some of it."""
+    lines, after = Lines(text), Lines(apply_edits(text, edits))
+    start, end = after.offset(range_.start), after.offset(range_.end)
+    spans = sorted((lines.offset(e.range.start), lines.offset(e.range.end), len(e.new_text)) for e in edits)
+    delta = 0
+    for old_start, old_end, length in spans:
+        new_start, new_end = old_start + delta, old_start + delta + length
+        if new_start >= end and new_end > start:
+            break
+        if new_end > start:
+            return None
+        delta += length - (old_end - old_start)
+    return lines.range(start - delta, end - delta)
+
+
 class Editor:
     """Collects the edits of one file."""
 

@@ -55,6 +55,9 @@ class FakeEngine:
         after = len(self.judge(replace(snapshot, documents=documents), path).findings)
         return replace(fix, verified=after < before, reason="" if after < before else "the finding stays")
 
+    async def further(self, snapshot: Snapshot, path: str, report: Report) -> Report:
+        return report
+
     async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation:
         return Confirmation(report, "no GPU: this engine has none")
 

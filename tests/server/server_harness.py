@@ -144,6 +144,9 @@ class FakeEngine:
             on_report(report)
         return report
 
+    async def further(self, snapshot, path, report):
+        return report
+
     async def verify(self, snapshot, path, finding, fix, before=None):
         self.verified.append(fix)
         if self.hold_verify is not None:
