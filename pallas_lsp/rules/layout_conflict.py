@@ -197,6 +197,14 @@ def _casts(context: Context, fault: Fault) -> Iterator[Fix | None]:
     if syntax is None or not isinstance(node, ast.BinOp):
         return
     for side in (node.right, node.left):
+        value = syntax.value(side)
+        if isinstance(value, ast.Call) and called(syntax, value) == "layout_cast":
+            given = syntax.arguments(value)
+            layout, operand = given.get(1, "new_layout"), given.get(0, "x")
+            edits = Editor(place.path, syntax)
+            name = edits.spell(f"{PLGPU}.Layout", value, ALIAS)
+            if layout is not None and operand is not None and name is not None:
+                yield from _loaded(Spot(place.path, syntax, value), value, operand, "plgpu.Layout.WGMMA", name)
         yield from loaded_with_layout(context, Spot(place.path, syntax, node), side)
 
 

@@ -42,7 +42,7 @@ from pallas_lsp.model import Fault, Finding, Fix, Location
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.gpu_layouts import INFERENCE, conflict, inferred
+from pallas_lsp.rules.shared.gpu_layouts import INFERENCE, conflict, inferred, made_iota
 from pallas_lsp.rules.shared.gpu_mma import ALIAS
 from pallas_lsp.rules.shared.gpu_operands import CORE, LOWERING, MGPU, PLGPU, called
 from pallas_lsp.rules.shared.gpu_semantics import under_warpgroup_semantics
@@ -85,7 +85,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if raised_in(fault, CORE, "check_no_args", "to_mgpu") and "with arguments" in fault.message:
         return _arguments(fault, context, spot)
     if raised_in(fault, LOWERING, "_iota_lowering") and "layout" in fault.message:
-        return _unknown(fault, context, spot)
+        return _unknown(fault, context, spot) if made_iota(spot) else None
     if raised_in(fault, LOWERING, "_layout_cast_lowering_wg", "_relayout_lowering_wg"):
         source = short(context.source(place), 50)
         text = f"`{source}` casts a single number, which has no layout but `plgpu.Layout.WG_SPLAT`."

@@ -40,12 +40,14 @@ layout inference rule defined".
 
 from __future__ import annotations
 
+import ast
 import re
 
 from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared import ref_loads, replacements
 from pallas_lsp.rules.shared.findings import finding
+from pallas_lsp.rules.shared.gpu_layouts import made_iota
 from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU
 from pallas_lsp.rules.shared.gpu_rewrites import advice, elementwise, row_by_row, transposed_outside
 from pallas_lsp.rules.shared.places import Spot
@@ -58,6 +60,7 @@ SITES = (
     (LOWERING, "_slice_lowering_rule"),
     (LOWERING, "_slice_lowering_rule_wg"),
     (LOWERING, "_program_id_lowering_rule"),
+    (LOWERING, "_iota_lowering"),
     (f"{MGPU}layout_inference.py", "infer_layout.<locals>.gather_constraints"),
     (f"{MGPU}dialect_lowering.py", "LoweringContext.lower_op"),
     (f"{MGPU}dialect_lowering.py", "_binary_op_lowering_rule"),
@@ -74,10 +77,10 @@ _REMAINDER = re.compile(r"unsupported operand type\(s\) for (?P<op>\S+):")
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
-    name = _name(fault)
+    location = context.locate(fault)
+    name = _name(fault) or _inside(fault, context)
     if name is None:
         return None
-    location = context.locate(fault)
     details = Details(fault, context, re.compile("").match("") or _never())
     spot = details.spot
     source = details.source
@@ -99,6 +102,36 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if reads is not None:
         text = f"`{source}` takes a part of a value in registers (`{name}`), which {what} cannot do. Read `{reads}`."
     return finding(__name__, fault, context, narrowed(location, context), text, (), fixes)
+
+
+_CALLED = {
+    "argsort": "sort",
+    "sort": "sort",
+    "take": "gather",
+    "take_along_axis": "gather",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "top_k": "top_k",
+    "roll": "slice",
+    "searchsorted": "sort",
+    "unique": "sort",
+}
+
+
+def _inside(fault: Fault, context: Context) -> str | None:
+    """The operation at fault where jax already fails at what it needs inside: counting numbers, a broadcast."""
+    if not raised_in(fault, LOWERING, "_iota_lowering", "_broadcast_in_dim_lowering_rule"):
+        return None
+    location = context.locate(fault)
+    syntax, node = context.syntax(location.path), context.node(location)
+    if syntax is None or not isinstance(node, ast.expr) or made_iota(Spot(location.path, syntax, node)):
+        return None
+    if isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        plain = (ast.Slice, ast.Constant, ast.UnaryOp)
+        return None if all(isinstance(part, plain) for part in parts) else "gather"
+    called = (syntax.called(node) or "").rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return _CALLED.get(called)
 
 
 def _never() -> re.Match[str]:

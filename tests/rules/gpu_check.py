@@ -1,11 +1,16 @@
-"""Checks a table of small Mosaic GPU kernels against what a rule should say, on one jax, in one worker run."""
+"""Checks tables of small Mosaic GPU kernels against what the rules should say.
+
+Each test module registers its cases with ``cases``.  The first test that runs on a jax runs the kernels of all modules
+that pytest collected, in one worker process, so that jax is imported once and not once a rule.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jax_environments import JaxPython
+from conftest import JaxPython
 from snippets import Outcome, run
 
 from pallas_lsp.source.edits import apply_edits
@@ -15,7 +20,7 @@ from pallas_lsp.source.edits import apply_edits
 class Case:
     """``marks``: the marked text.  ``fixes``: how many of the offered fixes leave no finding.  ``rule``: if another.
 
-    ``jax``: the versions it is for, as ``since`` and ``before``.
+    ``since`` and ``before``: the versions of jax that it is for.  ``related``: how many related places at least.
     """
 
     text: str
@@ -28,27 +33,49 @@ class Case:
     related: int = 0
 
 
-def check(jax: JaxPython, rule: str, cases: Mapping[str, Case]) -> None:
-    version = tuple(int(part) for part in jax.version.split(".") if part.isdigit())
-    wanted = {name: case for name, case in cases.items() if case.since <= version < case.before}
-    outcomes = run(jax.python, jax.version, {name: case.text for name, case in wanted.items()})
-    _try_fixes(jax, wanted, outcomes)
-    problems = [f"{name}: {each}" for name, case in wanted.items() for each in compare(outcomes[name], case, rule)]
+_REGISTERED: dict[str, dict[str, Case]] = {}
+
+
+def cases(rule: str, given: Mapping[str, Case]) -> str:
+    """Register the cases of a rule; its name."""
+    _REGISTERED[rule] = dict(given)
+    return rule
+
+
+def check(jax: JaxPython, rule: str) -> None:
+    outcomes = _outcomes(jax.python, jax.version)
+    problems = [
+        f"{name}: {each}"
+        for name, case in _wanted(jax.version, rule).items()
+        for each in compare(outcomes[_key(rule, name)], case, rule)
+    ]
     assert not problems, "\n" + "\n".join(problems)
 
 
-def _try_fixes(jax: JaxPython, cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> None:
-    """What is found after the fixes of the cases that want any."""
+def _wanted(version: str, rule: str) -> dict[str, Case]:
+    jax = tuple(int(part) for part in version.split(".") if part.isdigit())
+    return {name: case for name, case in _REGISTERED[rule].items() if case.since <= jax < case.before}
+
+
+def _key(rule: str, name: str) -> str:
+    return f"{rule.replace('-', '_')}__{name}"
+
+
+@functools.cache
+def _outcomes(python: str, version: str) -> dict[str, Outcome]:
+    every = {_key(rule, n): case for rule in _REGISTERED for n, case in _wanted(version, rule).items()}
+    outcomes = run(python, version, {key: case.text for key, case in every.items()})
     edited: dict[str, tuple[str, str, str]] = {}
-    for name, case in cases.items():
-        for finding in outcomes[name].findings[: 1 if case.fixes else 0]:
+    for key, case in every.items():
+        for finding in outcomes[key].findings[: 1 if case.fixes else 0]:
             for fix in finding.fixes:
-                edited[f"{name}__{len(edited)}"] = (name, fix.title, apply_edits(case.text, fix.edits))
+                edited[f"{key}__{len(edited)}"] = (key, fix.title, apply_edits(case.text, fix.edits))
     if edited:
-        after = run(jax.python, jax.version, {key: text for key, (_, _, text) in edited.items()})
-        for key, (name, title, text) in edited.items():
-            outcomes[name].fixed[title] = after[key].findings
-            outcomes[name].edited[title] = text
+        after = run(python, version, {name: text for name, (_, _, text) in edited.items()})
+        for name, (key, title, text) in edited.items():
+            outcomes[key].fixed[title] = after[name].findings
+            outcomes[key].edited[title] = text
+    return outcomes
 
 
 def compare(outcome: Outcome, case: Case, rule: str) -> list[str]:
@@ -61,7 +88,7 @@ def compare(outcome: Outcome, case: Case, rule: str) -> list[str]:
         return [f"unexpected {each}" for each in told]
     found = [f for f in outcome.findings if f.rule == wanted]
     if not found:
-        sites = [(f.site.file, f.site.function) for f in outcome.faults if f.site]
+        sites = [(f.site.file, f.site.function, f.message[:200]) for f in outcome.faults if f.site]
         return [f"no {wanted}, but {told}; raised at {sites}"]
     finding = found[0]
     problems = [f"{part!r} is not in {finding.message!r}" for part in case.says if part not in finding.message]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpu_check import Case, check
+from gpu_check import Case, cases, check
 from gpu_kernels import wgmma_kernel
 from jax_environments import JaxPython
 
@@ -18,34 +18,37 @@ def _bytes(dtype: str, acc: str) -> str:
     )
 
 
-CASES = {
-    "mixed": Case(wgmma_kernel(b="(64, 128), jnp.bfloat16"), "b_s", ("float16", "bfloat16", "one type"), related=2),
-    "accumulator": Case(
-        wgmma_kernel(acc="plgpu.ACC((64, 128), jnp.int32)", out="(64, 128), jnp.int32"),
-        "acc",
-        ("`acc` is int32", "float32 or float16"),
-        fixes=1,
-        related=2,
-    ),
-    "accumulator_of_half": Case(
-        wgmma_kernel(
-            a="(64, 64), jnp.bfloat16",
-            b="(64, 128), jnp.bfloat16",
-            acc="plgpu.ACC((64, 128), jnp.float16)",
-            out="(64, 128), jnp.float16",
+RULE = cases(
+    "wgmma-operand-types",
+    {
+        "mixed": Case(wgmma_kernel(b="(64, 128), jnp.bfloat16"), "b_s", ("float16", "bfloat16", "one type"), related=2),
+        "accumulator": Case(
+            wgmma_kernel(acc="plgpu.ACC((64, 128), jnp.int32)", out="(64, 128), jnp.int32"),
+            "acc",
+            ("`acc` is int32", "float32 or float16"),
+            fixes=1,
+            related=2,
         ),
-        "acc",
-        ("`acc` is float16", "float32"),
-    ),
-    "unsigned_operands": Case(_bytes("jnp.uint8", "jnp.int32"), "a_s", ("uint8",)),
-    "integers_into_floats": Case(_bytes("jnp.int8", "jnp.float32"), "acc", ("int8", "int32")),
-    "unsigned_accumulator": Case(
-        wgmma_kernel(acc="plgpu.ACC((64, 128), jnp.uint32)", out="(64, 128), jnp.uint32"),
-        "jnp.uint32",
-        ("int32",),
-    ),
-}
+        "accumulator_of_half": Case(
+            wgmma_kernel(
+                a="(64, 64), jnp.bfloat16",
+                b="(64, 128), jnp.bfloat16",
+                acc="plgpu.ACC((64, 128), jnp.float16)",
+                out="(64, 128), jnp.float16",
+            ),
+            "acc",
+            ("`acc` is float16", "float32"),
+        ),
+        "unsigned_operands": Case(_bytes("jnp.uint8", "jnp.int32"), "a_s", ("uint8",)),
+        "integers_into_floats": Case(_bytes("jnp.int8", "jnp.float32"), "acc", ("int8", "int32")),
+        "unsigned_accumulator": Case(
+            wgmma_kernel(acc="plgpu.ACC((64, 128), jnp.uint32)", out="(64, 128), jnp.uint32"),
+            "jnp.uint32",
+            ("int32",),
+        ),
+    },
+)
 
 
 def test_each_variant(jax_python: JaxPython) -> None:
-    check(jax_python, "wgmma-operand-types", CASES)
+    check(jax_python, RULE)

@@ -98,6 +98,16 @@ def inferred(fault: Fault) -> bool:
     return fault.site is not None and fault.site.file == INFERENCE
 
 
+_IOTAS = ("arange", "iota", "broadcasted_iota", "linspace", "eye", "tri", "tril", "triu", "indices")
+
+
+def made_iota(spot: Spot | None) -> bool:
+    """Whether an expression asks for counting numbers itself, and not for something that needs them inside."""
+    if spot is None or not isinstance(spot.node, ast.Call):
+        return False
+    return (spot.syntax.called(spot.node) or "").rpartition(".")[2] in _IOTAS
+
+
 # -- reductions in the source -----------------------------------------------------------------------------------------
 
 REDUCTIONS = frozenset({"sum", "max", "min", "mean", "prod", "var", "std", "any", "all", "logsumexp", "amax", "amin"})
