@@ -30,7 +30,7 @@ Index maps evaluated for each step of the grid; jax itself does not look at what
 
 from __future__ import annotations
 
-from pallas_lsp.model import Fault, Finding, Fix, Location, Related
+from pallas_lsp.model import Fault, Finding, Fix, Location, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.block_sizes import block_of
@@ -85,4 +85,6 @@ def _unstored(fault: Fault, context: Context) -> Finding:
     elif launch is not None and (body := launch.body()) is not None:
         where = head_location(body[0], body[1], body[2])
     text = f"{name} is never stored to: what the launch returns for it is garbage."
-    return silent_finding(__name__, fault, context, where, text)
+    # One of several may be there for another variant of the kernel.
+    severity = Severity.WARNING if fault.facts.get("outputs") == 1 else Severity.HINT
+    return silent_finding(__name__, fault, context, where, text, severity=severity)

@@ -144,6 +144,9 @@ class Influence:
             self._launched(call, test)
             return
         callee = self.syntax.callee(call.func)
+        made = self.syntax.value(call.func)
+        if isinstance(made, ast.Call) and _is_launch(self.syntax, made) and made.args:
+            callee = self.syntax.callee(made.args[0])  # its operands become the first parameters of the body
         if callee is not None:
             names = [p.arg for p in [*callee.args.posonlyargs, *callee.args.args]]
             for position, argument in enumerate(call.args):

@@ -12,13 +12,20 @@ from .kernel import Found, Kernel, holders, places
 def check(kernel: Kernel) -> Iterator[Found]:
     """Outputs whose refs no operation of the body is given, whose result is used or is the only one."""
     for number, jaxpr, ref in _outputs(kernel):
+        equation = kernel.equation
         use = kernel.uses[number] if number < len(kernel.uses) else None
         if use is None or use.filled or (use.dropped and len(kernel.uses) > 1):
             continue
         held = holders(jaxpr, ref)
         if held is not None and not any(_used(program, variable) for program, variable in held):
             argument = next(i for i, v in enumerate(jaxpr.invars) if v is ref)
-            facts = {"role": "outputs", "index": number, "argument": argument, "stores": 0}
+            facts = {
+                "role": "outputs",
+                "index": number,
+                "argument": argument,
+                "stores": 0,
+                "outputs": len(equation.outvars),
+            }
             yield Found("output-never-written", places(kernel.chain), facts)
 
 

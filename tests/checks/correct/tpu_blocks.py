@@ -76,6 +76,17 @@ def unused_output(x):
     return out
 
 
+@jax.jit
+def output_of_another_variant(x):
+    """Only a hint: the caller may leave the second output alone."""
+
+    def body(x_ref, o_ref, unused_ref):
+        o_ref[...] = x_ref[...]
+
+    whole = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(body, out_shape=(whole, whole))(x)
+
+
 def chosen_by_prefetched_numbers(x, numbers):
     def body(numbers_ref, x_ref, o_ref):
         del numbers_ref
@@ -274,6 +285,7 @@ if __name__ == "__main__":
     part_of_an_input(even)
     padded_output_is_cut(even)
     unused_output(even)
+    output_of_another_variant(even[:8])
     chosen_by_prefetched_numbers(even, jnp.array([2, 0, 1, 3], jnp.int32))
     grid_of_a_traced_size(even, jnp.int32(4))
     squeezed_dimension(jnp.ones((3, 1000, 256)))
