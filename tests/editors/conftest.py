@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,25 @@ def suite(npm_tool: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
     return build
 
 
+def as_notebook(program: str) -> str:
+    """A kernel's file as a notebook: imports, the kernel, the calls, with what only IPython understands."""
+    head, rest = program.split("def addmm_kernel")
+    kernel, main = rest.split("\n\nif __name__")
+    calls = textwrap.dedent(main.partition("\n")[2])
+    cells = [
+        "%matplotlib inline\n" + head.strip(),
+        "def addmm_kernel" + kernel.strip(),
+        "%%bash\necho hi",
+        calls.strip(),
+    ]
+    made = [{"cell_type": "markdown", "metadata": {}, "source": ["# A kernel"]}]
+    for text in cells:
+        lines = text.splitlines(keepends=True)
+        made.append({"cell_type": "code", "metadata": {}, "source": lines, "outputs": [], "execution_count": None})
+    metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A folder with a faulty kernel and a correct one."""
@@ -86,6 +107,7 @@ def workspace(tmp_path: Path) -> Path:
     folder.mkdir()
     shutil.copyfile(PROJECT / "examples" / "faulty_start_value_in_run_scoped.py", folder / "faulty.py")
     shutil.copyfile(PROJECT / "examples" / "triton_softmax.py", folder / "correct.py")
+    (folder / "notebook.ipynb").write_text(as_notebook((folder / "faulty.py").read_text()))
     return folder
 
 

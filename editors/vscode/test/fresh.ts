@@ -186,6 +186,66 @@ const tests = {
     assert.match(running.status().bar, /Pallas 1\/1/);
   },
 
+  async 'a launch says what it was checked with, and shows its jaxpr and MLIR'() {
+    const editor = await open('correct.py');
+    const uri = editor.document.uri;
+    let lenses: vscode.CodeLens[] = [];
+    for (const end = Date.now() + 30_000; lenses.length < 3 && Date.now() < end; ) {
+      lenses = await vscode.commands.executeCommand<vscode.CodeLens[]>('vscode.executeCodeLensProvider', uri, 10);
+    }
+    assert.match(lenses[0]?.command?.title ?? '', /^checked with f16\[256,1000\] from /);
+    for (const [name, pattern] of [
+      ['jaxpr', /program_id/],
+      ['MLIR', /tt\.func/],
+    ] as const) {
+      const lens = lenses.find((each) => each.command?.title === name);
+      assert.ok(lens?.command, `no lens ${name}`);
+      const [source, line] = lens.command.arguments as [string, number];
+      const view = await vscode.commands.executeCommand<vscode.TextDocument>(lens.command.command, source, line);
+      assert.strictEqual(view.uri.scheme, 'pallas-view');
+      assert.match(view.getText(), pattern);
+    }
+    await vscode.commands.executeCommand('workbench.action.closeAllEditors');
+  },
+
+  async 'the whole workspace is checked'() {
+    const uri = inFolder('closed.py');
+    await vscode.workspace.fs.copy(inFolder('faulty.py'), uri);
+    const answer = await vscode.commands.executeCommand<{ files: number; findings: number; message: string }>(
+      'pallas-lsp.checkWorkspace',
+    );
+    assert.deepStrictEqual([answer.files, answer.findings], [3, 2], answer.message);
+    await until('the diagnostic of the closed file', () => ours(uri).length === 1);
+    await vscode.workspace.fs.delete(uri);
+    await until('the diagnostic of the deleted file to vanish', () => ours(uri).length === 0);
+  },
+
+  async 'shapes are learned again, and there is no GPU to confirm on'() {
+    await faulty();
+    const learned = await vscode.commands.executeCommand<{ message: string }>('pallas-lsp.learnShapes');
+    assert.match(learned.message, /1 of 1 kernel launches reached/);
+    const confirmed = await vscode.commands.executeCommand<{ message: string }>('pallas-lsp.confirm');
+    assert.match(confirmed.message, /no GPU|confirmed on|nothing to confirm/);
+  },
+
+  async 'a notebook has its diagnostics in its cells, and fixes too'() {
+    const notebook = await vscode.workspace.openNotebookDocument(inFolder('notebook.ipynb'));
+    await vscode.window.showNotebookDocument(notebook);
+    const cell = notebook.cellAt(2).document;
+    const diagnostic = await until('the diagnostic in its cell', () => ours(cell.uri)[0], 90_000);
+    assert.strictEqual(cell.getText(diagnostic.range), FAULTY);
+    let fix: vscode.CodeAction | undefined;
+    for (const end = Date.now() + 30_000; fix === undefined && Date.now() < end; ) {
+      const offered = await actions(cell.uri, diagnostic.range);
+      fix = offered.find((each) => each.edit !== undefined && each.title.startsWith('Use pl.run_state'));
+    }
+    assert.ok(fix?.edit, 'no fix in the notebook');
+    assert.ok(await vscode.workspace.applyEdit(fix.edit));
+    assert.match(cell.getText(), /pl\.run_state\(multiply\)\(plgpu\.ACC\.init\(c\)\)/);
+    await until('the diagnostic to vanish', () => ours(cell.uri).length === 0);
+    await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+  },
+
   async 'debug information and the pages of rules'() {
     await faulty();
     const information = JSON.parse(await vscode.commands.executeCommand<string>('pallas-lsp.debugInformation')) as {
