@@ -217,6 +217,7 @@ def _confirm(arguments: argparse.Namespace) -> ConfirmSettings | None:
         command=arguments.confirm_command or (),
         launch=arguments.launch,
         seconds=float(arguments.confirm_timeout or _CONFIRM.seconds),
+        warm=False,  # one file comes after another, sooner than a GPU is started
     )
 
 

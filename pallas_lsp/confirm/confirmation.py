@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,16 @@ import cattrs
 
 from pallas_lsp import __version__
 from pallas_lsp.confirm.compare import COMPILED, Judgement, annotate, compare, is_silent
-from pallas_lsp.confirm.confirmer import Answer, Confirmer, Job, environment_flags
+from pallas_lsp.confirm.confirmer import Confirmer, environment_flags
 from pallas_lsp.confirm.gpus import Found, Gpu, Load, find, load
+from pallas_lsp.confirm.jobs import Answer, Job, crash_of
 from pallas_lsp.confirm.settings import ConfirmSettings
 from pallas_lsp.confirm.verdicts import Opinion, Store, key
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.judge import judge
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.settings import Settings
-from pallas_lsp.model import Backend, Driver, Finding, Report, Snapshot, Stage, WorkerInfo
+from pallas_lsp.model import Backend, Capture, Driver, Fault, Finding, Report, Snapshot, Stage, WorkerInfo
 from pallas_lsp.rules.context import Context
 
 _converter = cattrs.Converter(detailed_validation=False)
@@ -153,7 +154,8 @@ class Confirmations:
                 self._store.put(key("program", digest, circumstances), entry)
         captures = tuple(answer.outcome.captures.values())
         context = Context(subject.snapshot, subject.info, captures, subject.drivers)
-        findings = judge(answer.outcome.faults.values(), context)
+        faults = [*answer.outcome.faults.values(), *_crashes(captures, known)]
+        findings = judge(faults, context)
         judgement = compare(subject.report, captures, findings, programs, answer.gpu)
         if all(entry.get("state") != "no memory" for entry in programs.values()):
             self._store.put(whole, _encoded(judgement))
@@ -185,6 +187,16 @@ def _has_gpu_kernels(report: Report) -> bool:
 
 def _captures(report: Report) -> tuple[Any, ...]:
     return tuple(capture for status in report.launches for capture in status.captures)
+
+
+def _crashes(captures: Iterable[Capture], known: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
+    """The faults of programs that were left out because the compiler crashed at them before."""
+    return [
+        crash_of(capture, str(known[digest].get("detail") or "ended by a signal"))
+        for capture in captures
+        for digest in capture.resources.get("programs") or ()
+        if known.get(digest, {}).get("state") == "crashed"
+    ]
 
 
 def _digests(report: Report) -> set[str]:

@@ -2,6 +2,10 @@
 
 It is started for its first job and ended when there was none for a while, so that neither a process nor GPU memory is
 left behind.  What killed it is not run again unchanged.
+
+There are two ways to run a job: in a child that is forked without a GPU and starts it, about half a second; and, with
+the setting ``warm``, in a spare process that started the GPU beforehand.  A spare serves one job, for the user's code
+has run in it, so that a job that comes before the next one is ready is forked.
 """
 
 from __future__ import annotations
@@ -10,10 +14,11 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from pallas_lsp.confirm.gpus import Gpu, Load, load
+from pallas_lsp.confirm.jobs import UNFINISHED, Answer, Job, end_of, fault_of, take
 from pallas_lsp.confirm.machine_lock import machine_lock
 from pallas_lsp.confirm.remote import remote_start
 from pallas_lsp.confirm.settings import ConfirmSettings
@@ -23,7 +28,7 @@ from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.pool import Pool
 from pallas_lsp.engine.settings import Limits, Settings, Start
-from pallas_lsp.model import Anchor, Capture, Driver, Fault, Snapshot, Stage, WorkerInfo
+from pallas_lsp.model import WorkerInfo
 
 _NICE = 19
 _BUSY_PERCENT = 60
@@ -32,37 +37,6 @@ _SHORTEST_WAIT, _LONGEST_WAIT = 0.5, 15.0
 _MOST_RUNS = 6
 _REMEMBERED = 64
 _DEADLY = {"timed-out", "out-of-memory", "crashed", "exited"}
-
-LAUNCH_TIMED_OUT = "pallas_lsp.LaunchTimedOut"
-COMPILER_CRASHED = "pallas_lsp.CompilerCrashed"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One file's kernels.  ``known``: the digests of programs whose fate is known; ``key`` names the texts."""
-
-    python: str
-    snapshot: Snapshot
-    path: str
-    drivers: tuple[Driver, ...]
-    texts: Mapping[str, str]
-    targets: Mapping[str, tuple[str, ...]]
-    key: str
-    known: frozenset[str] = frozenset()
-
-
-@dataclass
-class Answer:
-    """``state``: ``done``; ``no GPU``, ``busy``, ``unreachable`` or ``failed`` with the reason in ``detail``.
-
-    ``programs``: what became of each program, by its digest.
-    """
-
-    state: str
-    detail: str = ""
-    outcome: Outcome = field(default_factory=Outcome)
-    programs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    gpu: dict[str, Any] = field(default_factory=dict)
 
 
 class Confirmer:
@@ -83,6 +57,7 @@ class Confirmer:
         self._load_of = load_of
         self._base = base
         self._pool: Pool | None = None
+        self._spares: Pool | None = None
         self._lock = asyncio.Lock()
         self._deadly: OrderedDict[str, Answer] = OrderedDict()
         self._idle: asyncio.TimerHandle | None = None
@@ -115,10 +90,22 @@ class Confirmer:
             self._idle.cancel()
             self._idle = None
         if self._pool is None:
-            self._pool = Pool(self._worker_settings(), self._log)
+            self._pool = Pool(self._worker_settings(warm=False), self._log)
         return self._pool
 
-    def _worker_settings(self) -> Settings:
+    def _ready(self, python: str) -> Pool:
+        """The spares where one is ready, else the pool that forks; meanwhile a spare is made."""
+        forking = self._started()
+        if not self.settings.warm or self.settings.command:
+            return forking
+        if self._spares is None:
+            self._spares = Pool(self._worker_settings(warm=True), self._log)
+        ready = self._spares.ready(python)
+        if not ready:
+            self._spares.prepare(python)
+        return self._spares if ready else forking
+
+    def _worker_settings(self, *, warm: bool) -> Settings:
         environment = {
             **self._base.environment,
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -133,12 +120,10 @@ class Confirmer:
             launch_seconds=self.settings.launch_seconds,
             memory_bytes=0,  # CUDA reserves far more address space than it uses
         )
-        start = Start(platforms="cuda,cpu", nice=_NICE, warm=self.settings.warm)
+        start = Start(platforms="cuda,cpu", nice=_NICE, warm=warm)
         if self.settings.command:
             start = remote_start(self.settings.command, start, environment)
-        return replace(
-            self._base, environment=environment, limits=limits, start=start, fork=not self.settings.warm, figures=False
-        )
+        return replace(self._base, environment=environment, limits=limits, start=start, fork=not warm, figures=False)
 
     def _end_later(self) -> None:
         """End the worker unless another job comes soon."""
@@ -149,11 +134,12 @@ class Confirmer:
         self._idle = asyncio.get_running_loop().call_later(self.settings.idle_seconds, self._end)
 
     def _end(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            task = asyncio.ensure_future(pool.close())
-            self._ends.add(task)
-            task.add_done_callback(self._ends.discard)
+        pools, self._pool, self._spares = (self._pool, self._spares), None, None
+        for pool in pools:
+            if pool is not None:
+                task = asyncio.ensure_future(pool.close())
+                self._ends.add(task)
+                task.add_done_callback(self._ends.discard)
 
     async def aclose(self) -> None:
         if self._idle is not None:
@@ -200,20 +186,22 @@ class Confirmer:
         restarted = False
         for _ in range(_MOST_RUNS):
             outcome = Outcome()
+            pool = self._ready(job.python)
+            forks = pool is self._pool
             try:
-                await self._once(job, known, outcome)
+                await self._once(pool, job, known, outcome)
                 failure = None
             except WorkerUnavailable as error:
                 return self._unreachable(error.message)
             except RunFailed as error:
                 failure = error
                 self._log(f"{job.path}: a confirmation {error.message}\n{error.detail}")
-            _take(answer, outcome)
+            take(answer, outcome)
             if failure is None:
                 break
             if failure.worker and self.settings.command:
                 return self._unreachable(f"the connection was dropped: it {failure.message}")
-            if failure.worker and not self.settings.warm and not restarted:
+            if failure.worker and forks and not restarted:
                 restarted = True  # a zygote that dies was ended from outside
                 continue
             if not self._overcome(failure, outcome, answer, known):
@@ -226,14 +214,14 @@ class Confirmer:
             return Answer("no GPU", str(device.get("reason") or ""))
         return answer
 
-    async def _once(self, job: Job, known: set[str], outcome: Outcome) -> None:
+    async def _once(self, pool: Pool, job: Job, known: set[str], outcome: Outcome) -> None:
         def on_event(method: str, fields: dict[str, Any]) -> None:
             try:
                 outcome.receive(method, fields)
             except (ValueError, KeyError) as error:
                 self._log(f"a message of the confirmer was left out: {error}")
 
-        async with self._started().worker(job.python) as worker:
+        async with pool.worker(job.python) as worker:
             await worker.run(
                 self._params(job, known), on_event, _limits(worker_limits(self._base.limits, self.settings))
             )
@@ -259,7 +247,7 @@ class Confirmer:
         if capture is None or outcome.stage not in ("confirm", "launch") or failure.kind not in _DEADLY:
             return False
         programs = capture.resources.get("programs") or {}
-        ended = {digest: entry for digest, entry in programs.items() if entry.get("state") in _UNFINISHED}
+        ended = {digest: entry for digest, entry in programs.items() if entry.get("state") in UNFINISHED}
         if failure.kind == "exited":
             # After a failed launch the GPU is of no use to the process, which ends itself.
             failed = [digest for digest, entry in programs.items() if entry.get("state") == "launch failed"]
@@ -267,8 +255,8 @@ class Confirmer:
             return bool(failed)
         for digest, entry in ended.items():
             known.add(digest)
-            answer.programs[digest] = {**entry, **_end_of(failure, outcome.stage, self.settings)}
-            fault = _fault(failure, outcome.stage, capture, self.settings)
+            answer.programs[digest] = {**entry, **end_of(failure, outcome.stage, self.settings)}
+            fault = fault_of(failure, outcome.stage, capture, self.settings)
             if fault is not None:
                 answer.outcome.faults[fault.id] = fault
         return bool(ended)
@@ -288,9 +276,6 @@ class Confirmer:
         return Answer("unreachable" if self.settings.command else "failed", reason)
 
 
-_UNFINISHED = ("running", "launching")
-
-
 def worker_limits(base: Limits, settings: ConfirmSettings) -> Limits:
     return replace(base, confirm_seconds=settings.seconds, launch_seconds=settings.launch_seconds)
 
@@ -298,58 +283,6 @@ def worker_limits(base: Limits, settings: ConfirmSettings) -> Limits:
 def _limits(limits: Limits) -> Limits:
     # Starting a GPU takes long where others use it, and comes under the name of its own stage.
     return replace(limits, trace_seconds=max(limits.trace_seconds, 60.0))
-
-
-def _take(answer: Answer, outcome: Outcome) -> None:
-    """Add what a run brought to what earlier runs of the same job did; ids are the same in both."""
-    answer.outcome.captures.update(outcome.captures)
-    answer.outcome.drivers.update(outcome.drivers)
-    answer.outcome.faults.update({f"{number}": fault for number, fault in _numbered(answer.outcome, outcome)})
-    answer.outcome.device = outcome.device or answer.outcome.device
-    answer.gpu = (outcome.device or {}).get("gpu") or answer.gpu
-    for capture in outcome.captures.values():
-        for digest, entry in (capture.resources.get("programs") or {}).items():
-            if entry.get("state") not in (*_UNFINISHED, "known"):
-                answer.programs[digest] = dict(entry)
-
-
-def _numbered(before: Outcome, outcome: Outcome) -> list[tuple[str, Fault]]:
-    """The faults that earlier runs did not tell, under ids that they did not use."""
-    told = {(fault.capture, fault.stage, fault.message, fault.anchors[:1]) for fault in before.faults.values()}
-    found: list[tuple[str, Fault]] = []
-    for fault in outcome.faults.values():
-        if (fault.capture, fault.stage, fault.message, fault.anchors[:1]) not in told:
-            number = f"{fault.id}~{len(before.faults) + len(found)}"
-            found.append((number, replace(fault, id=number)))
-    return found
-
-
-def _end_of(failure: RunFailed, stage: str, settings: ConfirmSettings) -> dict[str, Any]:
-    if failure.kind == "timed-out":
-        seconds = settings.seconds if stage == "confirm" else settings.launch_seconds
-        return {"state": "timed out" if stage == "confirm" else "launch timed out", "seconds": seconds}
-    return {"state": "crashed" if stage == "confirm" else "launch failed", "detail": failure.message}
-
-
-def _fault(failure: RunFailed, stage: str, capture: Capture, settings: ConfirmSettings) -> Fault | None:
-    """What the end of a process says of the kernel that it was at; None where it says nothing."""
-    if failure.kind == "timed-out" and stage == "launch":
-        exception = LAUNCH_TIMED_OUT
-        message = f"the kernel did not end within {settings.launch_seconds:g} s"
-    elif failure.kind == "crashed" and stage == "confirm":
-        exception, message = COMPILER_CRASHED, f"the GPU's compiler was {failure.message}"
-    else:
-        return None
-    places = tuple(frame for frame in (capture.launch, capture.call) if frame is not None)
-    return Fault(
-        id=f"{capture.id}-{exception}",
-        stage=Stage.CONFIRM,
-        exception=exception,
-        message=message,
-        driver=capture.driver,
-        anchors=(Anchor("launch", places[:1]),) if places else (),
-        capture=capture.id,
-    )
 
 
 def environment_flags(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:

@@ -70,6 +70,17 @@ class Pool:
             slot.users -= 1
             self._evict()
 
+    def ready(self, python: str) -> bool:
+        """Whether a worker of an interpreter could begin a run at once."""
+        slot = self._slots.get(python)
+        return slot is not None and slot.ready is not None and slot.ready.alive and not slot.ready.outdated
+
+    def prepare(self, python: str) -> None:
+        """Start a worker for a later run; what goes wrong shows then."""
+        slot = self._slot(python)
+        if slot.refill is None or slot.refill.done():
+            self._refill(python, slot)
+
     def _slot(self, python: str) -> _Slot:
         if self._closing:
             raise WorkerUnavailable("interpreter-broken", "the checker is ending", "Start it again.")

@@ -4,7 +4,8 @@ Finds launches with more than 8 warpgroups in a block, which lower and compile b
 
 ## Why it is wrong
 A block has at most 1024 CUDA threads. A thread of Mosaic GPU is a warpgroup, 128 of them, so that `num_threads` is at
-most 8. jax does not check it, and the launch fails with `CUDA_ERROR_INVALID_VALUE`.
+most 8. jax does not check it (0.12 refuses 16 and more, for want of barriers), and the launch fails with
+`CUDA_ERROR_INVALID_VALUE`.
 
 ## Example
 ```python

@@ -11,6 +11,7 @@ import ctypes
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ class Job:
         self.figures: dict[str, Any] = {}
         self._jaxpr = jaxpr
         self._dumps = dumps
+        self._folder = ""
         self._lowered: Any = None
         self._compiled: Any = None
 
@@ -69,7 +71,8 @@ class Job:
         started = time.perf_counter()
         function = compat.jaxpr_function(compat.closed(self._jaxpr))
         arguments = compat.abstract_arguments(self._jaxpr)
-        self._lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cuda",))
+        with _printed(self._folder, on=self._dumps == "prints"):
+            self._lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cuda",))
         self.figures["lower_seconds"] = round(time.perf_counter() - started, 4)
 
     def compile(self) -> None:
@@ -123,16 +126,19 @@ def _reports(dumps: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _printed(folder: str, *, on: bool) -> Iterator[None]:
-    """Keep what native code prints, which goes past ``sys.stdout``, in a file of ``folder``."""
-    if not on:
+    """Keep what is printed, by native code too, which goes past ``sys.stdout``, in a file of ``folder``."""
+    if not on or not folder:
         yield
         return
+    sys.stdout.flush()
     kept = os.dup(1)
     target = os.open(os.path.join(folder, "printed.ptxas"), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(target, 1)
     try:
         yield
     finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).fflush(None)
         os.dup2(kept, 1)

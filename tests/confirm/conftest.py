@@ -91,7 +91,7 @@ def confirming(tmp_path: Path, newest_jax_python: Any) -> Make:
             worker=worker,
             figures=True,
             discovery=False,
-            confirm=ConfirmSettings(**{"patience": 1.0, **settings}),
+            confirm=ConfirmSettings(**{"patience": 1.0, "warm": False, **settings}),
         )
         engine = Engine(base, print)
         found = Found(gpus, "" if gpus else "no NVIDIA driver was found")

@@ -59,7 +59,7 @@ async def test_a_path_may_be_relative(confirming: Make, monkeypatch: pytest.Monk
     async with confirming() as checked:
         folder = Path(checked.path).parent
         monkeypatch.chdir(folder.parent)
-        checked.path = os.path.join(folder.name, "kernels.py")
+        checked.path = str(Path(folder.name) / "kernels.py")
         for text in (CUMSUM, UNTRACED):
             Path(checked.path).write_text(text)
             assert verdicts(await checked.confirm(text)) == [["confirmed"]]
@@ -173,6 +173,24 @@ async def test_a_confirmer_that_is_killed_mid_job_is_started_again(confirming: M
             assert not job.done()
         job.cancel()
         await asyncio.wait([job])
+
+
+async def test_a_process_with_a_started_gpu_is_kept_ready(confirming: Make) -> None:
+    """The first job is forked; the next goes to the spare, and what it says of a crash is the same."""
+    async with confirming({"compile": {"333": "crash"}}, warm=True) as checked:
+        assert devices(await checked.confirm(kernel()))["double"][0]["state"] == "compiled"
+        (confirmer,) = next(iter((await checked.confirmations._confirmers()).values()))
+        for number in range(2):
+            spares = confirmer._spares
+            assert spares is not None
+            (python,) = confirmer._pool._slots
+            while not spares.ready(python):
+                await asyncio.sleep(0.05)
+            spare = spares._slots[python].ready.pid
+            confirmation = await checked.confirm(TWO.replace("* 2", f"* {number + 4}"))
+            assert [each["state"] for each in devices(confirmation)["double"]] == ["compiled"]
+            assert verdicts(confirmation) == [["device only"]]
+            assert not Path(f"/proc/{spare}").exists()  # it has run the user's code
 
 
 async def test_a_cancelled_confirmation_leaves_no_process(confirming: Make) -> None:

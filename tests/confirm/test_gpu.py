@@ -30,20 +30,21 @@ Confirm = Callable[..., Confirmation]
 
 @pytest.fixture
 def confirm(tmp_path: Path, newest_jax_python: Any) -> Confirm:
-    """``confirm(text, times=1, targets=..., **ConfirmSettings)``; the last confirmation, with a store of its own."""
+    """``confirm(*texts, pause=0.0, targets=..., **ConfirmSettings)``; the last confirmation, with its own store."""
 
-    def run(text: str, times: int = 1, targets: dict[str, Any] | None = None, **settings: Any) -> Confirmation:
+    def run(*texts: str, pause: float = 0.0, targets: dict[str, Any] | None = None, **settings: Any) -> Confirmation:
         async def work() -> Confirmation:
-            wanted = ConfirmSettings(**{"patience": 20.0, "seconds": 45.0, **settings})
+            wanted = ConfirmSettings(**{"patience": 20.0, "seconds": 45.0, "warm": False, **settings})
             base = Settings(python=newest_jax_python.python, figures=True, discovery=False, confirm=wanted)
             if targets is not None:
                 base = Settings(**{**vars(base), "targets": targets})
             engine = Engine(base, print)
             engine._confirmations = Confirmations(wanted, base, print, Store(tmp_path / "store"))
             path = str(tmp_path / "kernels.py")
-            snapshot = Snapshot({path: Document(path, text)}, (str(tmp_path),))
             try:
-                for _ in range(times):
+                for number, text in enumerate(texts):
+                    await asyncio.sleep(pause if number else 0.0)
+                    snapshot = Snapshot({path: Document(path, text)}, (str(tmp_path),))
                     report = await engine.check(snapshot, path)
                     assert not report.problems, report.problems
                     confirmation = await engine.confirm(snapshot, path, report)
@@ -97,13 +98,14 @@ def test_a_launch_is_made_when_allowed(confirm: Confirm) -> None:
 def test_a_launch_that_waits_for_ever_is_ended(confirm: Confirm) -> None:
     confirmation = confirm(case("waits_for_ever"), launch=True, launch_seconds=5.0)
     assert devices(confirmation)[0]["state"] == "launch timed out"
-    assert verdicts(confirmation) == [(9, ["confirmed"])]  # the rule for arrivals said so without a GPU
+    assert verdicts(confirmation) == [(10, ["confirmed"])]  # the rule for arrivals said so without a GPU
 
 
 def test_a_launch_that_fails_is_a_finding(confirm: Confirm) -> None:
-    confirmation = confirm(case("out_of_bounds"), launch=True)
-    assert devices(confirmation)[0]["state"] == "launch failed"
-    assert "device only" in {verdict for _, each in verdicts(confirmation) for verdict in each}
+    for name in ("cluster_of_32", "too_many_threads"):
+        confirmation = confirm(case(name), launch=True)
+        assert devices(confirmation)[0]["state"] == "launch failed", name
+        assert {verdict for _, each in verdicts(confirmation) for verdict in each} & {"device only", "confirmed"}
 
 
 def test_the_compiler_is_stopped(confirm: Confirm) -> None:
@@ -112,8 +114,10 @@ def test_the_compiler_is_stopped(confirm: Confirm) -> None:
 
 
 def test_the_warm_confirmer_says_the_same(confirm: Confirm) -> None:
-    (device,) = devices(confirm(kernel(), warm=True))
-    assert device["state"] == "compiled"
+    text = kernel()
+    texts = [text, text.replace("* 2", "* 3"), text.replace("* 2", "* 4")]
+    found = confirm(*texts, warm=True, pause=8.0)
+    assert devices(found)[0]["state"] == "compiled" and devices(found)[0]["registers"] > 0
 
 
 def test_a_command_that_reaches_a_gpu(confirm: Confirm, newest_jax_python: Any, tmp_path: Path) -> None:

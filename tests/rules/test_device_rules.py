@@ -194,7 +194,7 @@ CLUSTERS = {
     "sixteen": Snippet(launch('cluster=(16,), cluster_names=("c",)'), rule=""),
 }
 THREADS = {
-    "sixteen": Snippet(launch('num_threads=16, thread_name="wg"', "16"), says=("2048", "8 at most")),
+    "twelve": Snippet(launch('num_threads=12, thread_name="wg"', "12"), says=("1536", "8 at most")),
     "eight": Snippet(launch('num_threads=8, thread_name="wg"'), rule=""),
 }
 
