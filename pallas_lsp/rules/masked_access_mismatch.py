@@ -30,6 +30,7 @@ All backends; jax 0.10, 0.11 and 0.12.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from pallas_lsp.model import Fault, Finding, Fix, Safety
@@ -44,6 +45,9 @@ SINCE = "0.1.0"
 
 _FILE = "jax/_src/pallas/primitives.py"
 _ATOMIC = "atomic_"
+_INDEX = re.compile(r"NDIndexer\(indices=\((.*?)\), shape=")
+_SCALAR = re.compile(r"ShapedArray\(\w+\[\]")
+_SLICE = re.compile(r"Slice\([^)]*?size=(\d+)")
 
 
 def _value(details: Details) -> Spot | None:
@@ -71,12 +75,20 @@ def _shape(details: Details) -> str:
     value = _value(details)
     what = f"`{value.source}`" if value is not None else "The value"
     part = ((details.fault.facts.get("mismatch") or {}).get("ref") or {}).get("shape")
-    wanted = shape_text(part) if part is not None else details["part"]
+    wanted = shape_text(part) if part is not None else details["part"] or _indexed(details.fault.message)
     takes = f"the shape {wanted}" if wanted else "another shape"
     return (
         f"{what} has the shape {details['given']}, but {_target(details)} takes {takes}: a store does not broadcast "
         "or reshape."
     )
+
+
+def _indexed(message: str) -> str:
+    """The shape of the part of a ref that one index with scalars and slices takes, as jax describes the index."""
+    found = _INDEX.findall(message)
+    if len(found) != 1 or "ShapedArray" in _SCALAR.sub("", found[0]):
+        return ""
+    return shape_text([int(size) for size in _SLICE.findall(found[0])])
 
 
 def _cast(details: Details) -> Sequence[Fix]:
