@@ -184,14 +184,15 @@ def soften_tracers() -> None:
 
 @contextlib.contextmanager
 def soft_values(allowed: Callable[[], bool]) -> Iterator[None]:
-    """Tracers convert to zeros and to True where ``allowed()``: a driver goes on past a value that it looks at.
+    """Tracers convert to zeros, to True and to 1.0 where ``allowed()``: a driver goes on past a value that it looks at.
 
-    Shapes never come from this: ``int`` and ``float`` of a tracer stay errors.
+    Shapes never come from this: ``int`` of a tracer stays an error.
     """
     import numpy  # type: ignore[import-not-found]
     from jax._src.core import Tracer
 
-    before: dict[str, Any] = {name: Tracer.__dict__.get(name) for name in ("__array__", "__bool__")}
+    names = ("__array__", "__bool__", "__float__", "item", "tolist")
+    before: dict[str, Any] = {name: Tracer.__dict__.get(name) for name in names}
 
     def array(self: Any, *args: Any, **kwargs: Any) -> Any:
         if allowed():
@@ -201,11 +202,37 @@ def soft_values(allowed: Callable[[], bool]) -> Iterator[None]:
     def boolean(self: Any) -> Any:
         return True if allowed() else before["__bool__"](self)
 
-    Tracer.__array__, Tracer.__bool__ = array, boolean
+    def number(self: Any) -> float:
+        return 1.0 if allowed() else before["__float__"](self)
+
+    def item(self: Any, *args: Any) -> Any:
+        if not allowed() or numpy.issubdtype(self.aval.dtype, numpy.integer):
+            return _original(before, "item", self)(*args)
+        return bool(self) if self.aval.dtype == bool else float(self)
+
+    def listed(self: Any) -> Any:
+        if not allowed() or numpy.issubdtype(self.aval.dtype, numpy.integer):
+            return _original(before, "tolist", self)()
+        return numpy.zeros(self.aval.shape, self.aval.dtype).tolist()
+
+    for name, soft in zip(names, (array, boolean, number, item, listed), strict=True):
+        setattr(Tracer, name, soft)
     try:
         yield
     finally:
-        Tracer.__array__, Tracer.__bool__ = before["__array__"], before["__bool__"]
+        for name, original in before.items():
+            if original is None:
+                delattr(Tracer, name)
+            else:
+                setattr(Tracer, name, original)
+
+
+def _original(before: dict[str, Any], name: str, tracer: Any) -> Callable[..., Any]:
+    """A method of a tracer as jax has it: of the class, or found through its type."""
+    if before[name] is not None:
+        return types.MethodType(before[name], tracer)
+    method: Callable[..., Any] = tracer.__getattr__(name)
+    return method
 
 
 _SHORT = {
@@ -283,43 +310,6 @@ def code_frames(traceback: Any) -> list[tuple[types.CodeType, int]]:
 
 def equation_frames(equation: Any) -> list[tuple[types.CodeType, int]]:
     return code_frames(getattr(equation.source_info, "traceback", None))
-
-
-# -- devices that are not there --------------------------------------------------------------------------------------
-
-_GPU_KINDS = {"8.0": "NVIDIA A100", "9.0": "NVIDIA H100", "10.0": "NVIDIA B200", "10.3": "NVIDIA B300"}
-
-
-def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManager[Any]:
-    """A context in which jax lowers for a device that this machine lacks.
-
-    ``platform`` is ``cuda`` (``kind``: a compute capability, ``9.0``) or ``tpu`` (``kind``: a device kind).  Source:
-    ``jax.sharding.use_abstract_mesh``; the compute capability is an attribute that ``_infer_arch`` of
-    jax/_src/pallas/mosaic_gpu/core.py reads and the plain class lacks.
-    """
-    try:
-        from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
-    except ImportError:
-        return contextlib.nullcontext()
-
-    class Device(AbstractDevice):  # type: ignore[misc]
-        compute_capability = kind if platform == "cuda" else None
-
-    if platform == "cuda":
-        device = Device(_GPU_KINDS.get(kind, f"NVIDIA sm_{kind}"), 132, "cuda")
-    else:
-        device = Device(kind, 1, platform)
-    _answer_core_count(device.num_cores)
-    context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
-    return context
-
-
-def _answer_core_count(cores: int) -> None:
-    """Kernels size their grid by ``jax.devices()[0].core_count``, which a CPU device lacks; it gets the target's."""
-    import jax
-
-    with contextlib.suppress(AttributeError, TypeError):
-        jax.Device.core_count = property(lambda _: cores)
 
 
 def compute_on_cpu() -> None:

@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any
 
-from . import backends, checks, compat, confirming, core_maps, device_limits, equations, views
+from . import abstract_devices, backends, checks, compat, confirming, core_maps, device_limits, equations, views
 from .capture import UNIT
 from .session import Capture, Session
 
@@ -100,10 +100,16 @@ def _lower_for(jaxpr: Any, platform: str, kind: str) -> Any:
     import jax
 
     function = compat.jaxpr_function(compat.closed(jaxpr))
-    with compat.abstract_device(platform, kind):
+    with abstract_devices.abstract_device(platform, kind):
         return jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
 
 
 def _mini(equation: Any, program: Any) -> Any:
-    """A program of one equation: its operands become arguments."""
+    """A program of one equation: its operands become arguments.
+
+    Of a jitted function it is the function's own program: the call remembers the device that it was traced for.
+    """
+    inner = equation.params.get("jaxpr") if equation.primitive.name in ("jit", "pjit") else None
+    if inner is not None and not getattr(inner, "consts", ()):
+        return compat.open_jaxpr(inner)
     return compat.one_equation(equation, compat.open_jaxpr(program))

@@ -44,11 +44,11 @@ def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]
     flags = _future_flags(tree)
     guards = [node for node in tree.body if isinstance(node, ast.If) and _is_main_guard(node)]
     rest = [node for node in tree.body if node not in guards]
-    failures = _expected_failures(tree, path)
+    failures = expected_failures(tree, path)
     softened = [_SoftTests().visit(node) for node in rest]
     main = None
     if guards:
-        body = [_SoftAsserts().visit(node) for guard in guards for node in guard.body]
+        body = [SoftAsserts().visit(node) for guard in guards for node in guard.body]
         main = _compile(body, path, flags)
     parts: list[Part] = []
     group: list[ast.stmt] = []
@@ -85,17 +85,14 @@ def _future_flags(tree: ast.Module) -> int:
 
 
 def _is_main_guard(node: ast.If) -> bool:
-    if not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
-        return False
-    sides = [node.test.left, *node.test.comparators]
-    return (
-        isinstance(node.test.ops[0], ast.Eq)
-        and any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
-        and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
+    """Whether a statement is ``if __name__ == "__main__":`` in any spelling (as ``source/toplevel.py`` reads it)."""
+    parts = list(ast.walk(node.test))
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in parts) and any(
+        isinstance(part, ast.Constant) and part.value == "__main__" for part in parts
     )
 
 
-class _SoftAsserts(ast.NodeTransformer):
+class SoftAsserts(ast.NodeTransformer):
     """``assert x`` evaluates ``x`` and goes on."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
@@ -108,13 +105,13 @@ class _SoftTests(ast.NodeTransformer):
     """The same inside test functions alone."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return _SoftAsserts().visit(node) if node.name.startswith("test") else node
+        return SoftAsserts().visit(node) if node.name.startswith("test") else node
 
 
 _RAISES = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress")
 
 
-def _expected_failures(tree: ast.Module, path: str) -> list[tuple[str, int, int]]:
+def expected_failures(tree: ast.Module, path: str) -> list[tuple[str, int, int]]:
     """Lines inside ``with pytest.raises(...)``, ``with self.assertRaises(...)`` and ``try: ... except``."""
     found = []
     for node in ast.walk(tree):

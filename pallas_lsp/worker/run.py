@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from . import (
+    abstract_devices,
     backends,
     births,
     capture,
@@ -60,7 +61,7 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
     session.stage("import")
     lowering = "lower" in (params.get("stages") or ["trace", "lower"])
-    device = compat.abstract_device(*_ambient(documents[path], params))
+    device = abstract_devices.abstract_device(*_ambient(documents[path], params))
     with device:
         try:
             checked = module.load(path, documents[path], lines, roots)
@@ -75,7 +76,7 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
         lower.lower_all(session, programs)
     if _unreached(session, params.get("launches")):
         # Concrete runs can be slow, so they come when all that was found without them is told.
-        with compat.abstract_device(*_ambient(documents[path], params)):
+        with abstract_devices.abstract_device(*_ambient(documents[path], params)):
             programs = runner.concrete()
         if lowering:
             lower.lower_all(session, programs)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 script = json.loads(os.environ.get("FAKE_GPU", "{}"))
 compiling = importlib.import_module("pallas_lsp_worker.compiling")
-compat = importlib.import_module("pallas_lsp_worker.compat")
+abstract_devices = importlib.import_module("pallas_lsp_worker.abstract_devices")
 
 
 class JaxRuntimeError(RuntimeError):
@@ -34,7 +34,7 @@ def device():
 
 class Job(compiling.Job):
     def on_device(self):
-        return compat.abstract_device("cuda", device()["compute_capability"])
+        return abstract_devices.abstract_device("cuda", device()["compute_capability"])
 
     def compile(self):
         if "log" in script:

@@ -1,0 +1,65 @@
+"""The abstract devices that drivers are traced and kernels are lowered for, where this machine has none of them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from typing import Any
+
+_GPU_KINDS = {"8.0": "NVIDIA A100", "9.0": "NVIDIA H100", "10.0": "NVIDIA B200", "10.3": "NVIDIA B300"}
+
+
+def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManager[Any]:
+    """A context in which jax lowers for a device that this machine lacks.
+
+    ``platform`` is ``cuda`` (``kind``: a compute capability, ``9.0``) or ``tpu`` (``kind``: a device kind).  Source:
+    ``jax.sharding.use_abstract_mesh``; the compute capability is an attribute that ``_infer_arch`` of
+    jax/_src/pallas/mosaic_gpu/core.py reads and the plain class lacks.
+    """
+    try:
+        from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
+    except ImportError:
+        return contextlib.nullcontext()
+
+    class Device(AbstractDevice):  # type: ignore[misc]
+        compute_capability = kind if platform == "cuda" else None
+
+    if platform == "cuda":
+        device = Device(_GPU_KINDS.get(kind, f"NVIDIA sm_{kind}"), 132, "cuda")
+    else:
+        device = Device(kind, 1, platform)
+    _answer_core_count(device.num_cores)
+    _answer_device(platform, device)
+    context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
+    return context
+
+
+def _answer_core_count(cores: int) -> None:
+    """Kernels size their grid by ``jax.devices()[0].core_count``, which a CPU device lacks; it gets the target's."""
+    import jax
+
+    with contextlib.suppress(AttributeError, TypeError):
+        jax.Device.core_count = property(lambda _: cores)
+
+
+def _answer_device(platform: str, device: Any) -> None:
+    """What a lowering asks of its device, wherever it asks.
+
+    A jitted function inside a kernel or an index map remembers the mesh that it was traced under, and with it the
+    device of another platform, where a kernel that names no backend is tried on several.
+    """
+    parts = ("tpu_info",) if platform == "tpu" else ("gpu_info",)
+    for name, found in list(sys.modules.items()):
+        if name.startswith("jax._src.") and name.endswith(parts):
+            module: Any = found
+            for attribute, value in (
+                ("get_device_kind", device.device_kind),
+                ("get_num_device_cores", device.num_cores),
+            ):
+                if hasattr(module, attribute):
+                    setattr(module, attribute, functools.partial(_same, value))
+
+
+def _same(value: Any) -> Any:
+    return value
