@@ -17,7 +17,8 @@ def unknown_ref(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> dict[str
     for frame, names in stack:
         if frame.f_code.co_name != "make_jaxpr_effects":
             continue
-        equation, effect = names.get("eqn"), names.get("eff")
+        equation: Any = names.get("eqn")
+        effect: Any = names.get("eff")
         if not hasattr(equation, "primitive") or effect is None:
             return None
         aval = getattr(effect.input, "aval", None)
