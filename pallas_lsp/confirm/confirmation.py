@@ -40,6 +40,8 @@ class Subject:
     drivers: tuple[Driver, ...]
     texts: Mapping[str, str]
     report: Report
+    launch: bool = False
+    """Launch the kernels, whatever the settings say."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Confirmations:
             jax = await self._jax(confirmer, subject)
         except WorkerUnavailable as error:
             return error.message
-        circumstances = (kind, jax, self.settings.launch, environment_flags(), self.settings.command)
+        launch = subject.launch or self.settings.launch
+        circumstances = (kind, jax, launch, environment_flags(), self.settings.command)
         digests = _digests(subject.report)
         known = {digest: entry for digest in digests if (entry := self._program(digest, circumstances)) is not None}
         gpu = self._gpu(confirmer)
@@ -133,6 +136,7 @@ class Confirmations:
                 self._base.targets,
                 whole,
                 frozenset(known),
+                launch,
             )
         )
         if answer.state != "done":

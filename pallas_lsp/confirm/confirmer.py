@@ -238,7 +238,7 @@ class Confirmer:
             "targets": {backend: list(kinds) for backend, kinds in job.targets.items()},
             "limits": {"memory_bytes": 0, "cpu_seconds": self._base.limits.cpu_seconds},
             "stages": ["trace", "lower"],
-            "confirm": {"known": sorted(known), "launch": self.settings.launch, "dumps": self.settings.dumps},
+            "confirm": {"known": sorted(known), "launch": job.launch, "dumps": self.settings.dumps},
         }
 
     def _overcome(self, failure: RunFailed, outcome: Outcome, answer: Answer, known: set[str]) -> bool:

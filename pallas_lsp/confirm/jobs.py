@@ -30,6 +30,7 @@ class Job:
     targets: Mapping[str, tuple[str, ...]]
     key: str
     known: frozenset[str] = frozenset()
+    launch: bool = False
 
 
 @dataclass

@@ -22,6 +22,12 @@ def verdict_sentences(finding: Finding) -> list[str]:
     return [_sentence(each) for each in finding.data.get("verdicts", ()) if isinstance(each, Mapping)]
 
 
+def spoken_verdicts(finding: Finding) -> list[str]:
+    """The same without those of GPUs that say nothing of the kernel: for an editor, where they would only be noise."""
+    given = (each for each in finding.data.get("verdicts", ()) if isinstance(each, Mapping))
+    return [_sentence(each) for each in given if each["verdict"] != Verdict.NO_GPU]
+
+
 def _sentence(verdict: Mapping[str, str]) -> str:
     gpu = f"{verdict['gpu']} (compute capability {verdict['computeCapability']})"
     text = _SENTENCES[Verdict(verdict["verdict"])].format(gpu=gpu)

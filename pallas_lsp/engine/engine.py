@@ -88,8 +88,13 @@ class Engine:
 
         return await verify(self, snapshot, path, finding, fix, before)
 
-    async def confirm(self, snapshot: Snapshot, path: str, report: Report) -> Confirmation:
-        """What GPUs say of a final report on a snapshot; never raises but for a cancelled task, which ends the job."""
+    async def confirm(
+        self, snapshot: Snapshot, path: str, report: Report, *, launch: bool = False
+    ) -> Confirmation:
+        """What GPUs say of a final report on a snapshot; never raises but for a cancelled task, which ends the job.
+
+        ``launch``: also run the kernels once, though the settings only have them compiled.
+        """
         from pallas_lsp.confirm.confirmation import Confirmation, Confirmations, Subject
 
         if self.settings.confirm is None or self._closed:
@@ -107,7 +112,8 @@ class Engine:
             info = await self._pool.info(python)
         except (CannotRead, WorkerUnavailable):
             return Confirmation(report)
-        return await self._confirmations.confirm(Subject(python, info, snapshot, path, drivers, reading.texts, report))
+        subject = Subject(python, info, snapshot, path, drivers, reading.texts, report, launch)
+        return await self._confirmations.confirm(subject)
 
     async def views(self, snapshot: Snapshot, path: str, wanted: Wanted) -> tuple[list[View], str]:
         """What the kernel of a launch became, and why there is nothing or not all to see; runs the file's code."""

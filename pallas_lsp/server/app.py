@@ -74,6 +74,7 @@ class PallasServer(LanguageServer):
         )
         self.scheduler = Scheduler(self.checker.check, self.dependents.importers)
         self.checker.scheduler = self.scheduler
+        self.checker.refresh = self._refresh_lenses
         self.code_actions = CodeActions(
             self.documents,
             self.results,
@@ -124,6 +125,10 @@ class PallasServer(LanguageServer):
         if console is not None:
             logs.remove(console)
 
+    def _refresh_lenses(self) -> None:
+        if self.client.refreshes_lenses:
+            self.workspace_code_lens_refresh(None, lambda _: None)
+
     def _send_diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
         self.notebooks.send(params, self.text_document_publish_diagnostics)
 
@@ -151,6 +156,7 @@ class PallasServer(LanguageServer):
         """Stop what uses the engines, before they are ended or changed."""
         self.code_actions.verifier.forget()
         self.sweep.cancel()
+        self.checker.confirming.cancel_all()
         for document in self.documents.all():
             self.scheduler.cancel(document.path)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
 from pallas_lsp.server.configuration import Configuration
+from pallas_lsp.server.confirming import Confirming
 from pallas_lsp.server.consent import Consent
 from pallas_lsp.server.diagnostics import Publisher
 from pallas_lsp.server.documents import Documents, OpenDocument, is_inside
@@ -44,6 +45,8 @@ class Checker:
         status: StatusReporter,
     ) -> None:
         self.scheduler: Scheduler
+        self.refresh: Callable[[], None] = lambda: None
+        """Asks the client to ask for lenses again."""
         self._documents = documents
         self._results = results
         self._publisher = publisher
@@ -53,11 +56,13 @@ class Checker:
         self._bars = bars
         self._status = status
         self._asking: set[asyncio.Task[None]] = set()
+        self.confirming = Confirming(self._take_verdicts, lambda: self.scheduler.any_busy, status.gpu)
         self._further: dict[str, asyncio.Task[None]] = {}
 
     async def check(self, path: str) -> None:
         """Check the newest text of an open document; the scheduler cancels this when there is a newer one."""
         await self._configuration.ready.wait()
+        self.confirming.cancel(path)
         document = self._documents.at(path)
         if document is None:
             return
@@ -143,6 +148,8 @@ class Checker:
             bar.report(_NEXT.get(report.stage, ""))
         self._publisher.publish(changed)
         self._status.result(document.uri, result, trusted=trusted)
+        if report.final and trusted and settings.confirm is not None and result.report is not None:
+            self.confirming.after(self._engines.get(settings), snapshot, document.path, result.report)
 
     def _keep(self, report: Report, snapshot: Snapshot, settings: FolderSettings, *, trusted: bool) -> set[str]:
         """Take in a report as the settings leave it; returns the paths whose findings may have changed."""
@@ -172,17 +179,24 @@ class Checker:
             if self._documents.at(path) is None and self._results.get(path) is not None:
                 self._publisher.publish(self._results.forget(path) | {path})
 
-    async def confirm(self, path: str) -> Confirmation | None:
+    async def confirm(self, path: str, *, launch: bool = False) -> Confirmation | None:
         """Ask the GPUs about the last results of an open document and publish their verdicts; None without results."""
         result, settings = self._results.get(path), self._configuration.of(path)
         if result is None or result.report is None or result.snapshot is None:
             return None
-        snapshot = result.snapshot
-        confirmation = await self._engines.get(settings).confirm(snapshot, path, result.report)
-        document = self._documents.at(path)
-        if document is not None and snapshot.documents[path].version == document.version:
-            self._publisher.publish(self._keep(confirmation.report, snapshot, settings, trusted=True))
-        return confirmation
+        engine = self._engines.get(settings)
+        return await self.confirming.now(engine, result.snapshot, path, result.report, launch=launch)
+
+    def _take_verdicts(self, path: str, report: Report, snapshot: Snapshot) -> bool:
+        """Publish a report with verdicts, once, if the text is still the one that was confirmed."""
+        document, result = self._documents.at(path), self._results.get(path)
+        if document is None or result is None or result.snapshot is not snapshot:
+            return False
+        if snapshot.documents[path].version != document.version:
+            return False
+        self._publisher.publish(self._keep(report, snapshot, self._configuration.of(path), trusted=True))
+        self.refresh()
+        return True
 
     async def _ask(self, folder: str) -> None:
         if await self._consent.ask(folder):
@@ -202,6 +216,7 @@ class Checker:
                 self.scheduler.request(path, Priority.DEPENDENT)
 
     def close(self) -> None:
+        self.confirming.cancel_all()
         for task in (*self._asking, *self._further.values()):
             task.cancel()
 

@@ -30,6 +30,7 @@ class Client:
     watches_files: bool = False
     show_document: bool = False
     markdown_hover: bool = False
+    refreshes_lenses: bool = False
     own_commands: bool = False
     """The client has commands of the names of ours, and some that only a client can carry out (showing views)."""
     status: bool = False
@@ -69,6 +70,7 @@ class Client:
             watches_files=has("workspace.did_change_watched_files.dynamic_registration"),
             show_document=has("window.show_document.support"),
             markdown_hover=types.MarkupKind.Markdown in formats,
+            refreshes_lenses=has("workspace.code_lens.refresh_support"),
             own_commands=isinstance(options, dict) and options.get("commands") is False,
             status=_says(experimental, "pallasStatus") or _says(options, "status"),
         )

@@ -23,6 +23,7 @@ from pallas_lsp.server.diagnostics import Publisher
 from pallas_lsp.server.documents import Documents, OpenDocument
 from pallas_lsp.server.engines import EngineLike, Engines
 from pallas_lsp.server.fixes import Verifier, fix_all
+from pallas_lsp.server.launch_action import launch_actions
 from pallas_lsp.server.results import Known, Result, Results
 from pallas_lsp.server.silence import silencing_edit
 from pallas_lsp.server.workspace_edits import applies_to, workspace_edit
@@ -86,6 +87,7 @@ class CodeActions:
             range_ = to_range(params.range, document.lines, self._documents.encoding)
             here = [offer for offer in offers if overlaps(offer.known.finding.location.range, range_)]
             actions += await self._quick_fixes(document, here, params.context.diagnostics)
+            actions += launch_actions(document, self._results.get(document.path), range_)
         if _wanted(FIX_ALL, only) and (only is not None or invoked):
             actions += await self._fix_all(document, offers)
         return None if self._is_stale(document) else actions

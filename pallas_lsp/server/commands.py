@@ -69,10 +69,16 @@ async def learn_shapes(server: PallasServer, arguments: Sequence[Any]) -> dict[s
 
 
 async def confirm(server: PallasServer, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Take a document's kernels to the GPUs and wait for their verdicts."""
+    """Take a document's kernels to the GPUs and wait for their verdicts.
+
+    ``{"launch": true}`` as second argument (or beside ``uri``): also launch each once, on generated inputs.
+    """
     document = _document(server, arguments)
     await check_file(server, arguments)
-    confirmation = await server.checker.confirm(document.path)
+    options = next((each for each in reversed(arguments) if isinstance(each, dict)), {})
+    if server.configuration.of(document.path).confirm is None:
+        return {"message": "not confirmed: the setting 'confirm' is off.", "gpus": []}
+    confirmation = await server.checker.confirm(document.path, launch=options.get("launch") is True)
     if confirmation is None:
         return {"message": "there is nothing to confirm: no kernel of this file was lowered.", "gpus": []}
     if confirmation.state:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types
@@ -57,7 +58,7 @@ class Configuration:
             else:
                 self._session = read(_plain(session), self._complain, self._initial)
                 self._folders = {
-                    root: read(_plain(answer), self._complain, self._initial)
+                    root: _as_said_by_the_user(read(_plain(answer), self._complain, self._initial), self._session)
                     for root, answer in zip(roots, folders, strict=False)
                     if answer is not None
                 }
@@ -89,6 +90,15 @@ class Configuration:
     @staticmethod
     def _complain(text: str) -> None:
         logger.warning("Settings of %s: %s.", SECTION, text)
+
+
+def _as_said_by_the_user(folder: ServerSettings, session: ServerSettings) -> ServerSettings:
+    """A folder's settings with the session's command for confirmations: a folder must not say what is started."""
+    confirm, own = folder.folder.confirm, session.folder.confirm
+    command = own.command if own is not None else ()
+    if confirm is None or confirm.command == command:
+        return folder
+    return replace(folder, folder=replace(folder.folder, confirm=replace(confirm, command=command)))
 
 
 def _section(settings: Any) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from lsprotocol import types
 
+from pallas_lsp.confirm.wording import spoken_verdicts
 from pallas_lsp.model import Related, Severity
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.convert import from_range
@@ -27,6 +29,13 @@ _SEVERITIES = {
 _TAGS = {"unnecessary": types.DiagnosticTag.Unnecessary, "deprecated": types.DiagnosticTag.Deprecated}
 
 Send = Callable[[types.PublishDiagnosticsParams], None]
+
+
+def _data(known: Known) -> dict[str, Any]:
+    data: dict[str, Any] = {"finding": known.id, "stage": str(known.finding.stage)}
+    if verdicts := known.finding.data.get("verdicts"):
+        data["verdicts"] = list(verdicts)
+    return data
 
 
 class Publisher:
@@ -71,7 +80,7 @@ class Publisher:
 
     def diagnostic(self, known: Known, lines: Lines) -> types.Diagnostic:
         finding, client = known.finding, self.client
-        message = finding.message
+        message = "\n".join([finding.message, *spoken_verdicts(finding)])
         related = None
         if finding.related and client.related_information:
             related = [self._related(each) for each in finding.related]
@@ -88,7 +97,7 @@ class Publisher:
             source=SOURCE,
             tags=tags or None,
             related_information=related,
-            data={"finding": known.id, "stage": str(finding.stage)} if client.diagnostic_data else None,
+            data=_data(known) if client.diagnostic_data else None,
         )
 
     def _related(self, related: Related) -> types.DiagnosticRelatedInformation:

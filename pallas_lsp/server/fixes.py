@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from pallas_lsp.model import Document, Edit, Finding, Fix, Report, Safety, Snapshot
+from pallas_lsp.model import Document, Edit, Finding, Fix, Report, Safety, Snapshot, Stage
 from pallas_lsp.server.documents import lines_on_disk
 from pallas_lsp.server.engines import EngineLike
 from pallas_lsp.server.results import Known, Result
@@ -63,6 +63,8 @@ async def _verify(
 ) -> Fix:
     if fix.verified is not None:
         return fix
+    if finding.stage is Stage.CONFIRM:
+        return replace(fix, verified=False, reason="only a GPU shows this finding, and can tell whether it is gone")
     try:
         return await engine.verify(snapshot, path, finding, fix, before)
     except Exception as error:

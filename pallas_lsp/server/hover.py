@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lsprotocol import types
 
+from pallas_lsp.confirm.wording import figures
 from pallas_lsp.model import Backend, Capture, LaunchStatus, Stage
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.convert import from_range, to_position
@@ -66,6 +67,8 @@ def describe(status: LaunchStatus, *, markdown: bool) -> Iterable[str]:
         return
     for capture in status.captures[:_MOST_CAPTURES]:
         yield _capture(capture, code)
+        for line in figures(capture):
+            yield f"  - {line}"
     more = len(status.captures) - _MOST_CAPTURES
     if more > 0:
         yield f"- and with {more} more argument types"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
+from pallas_lsp.confirm.wording import figures
 from pallas_lsp.model import LaunchStatus
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.configuration import Configuration
@@ -14,6 +15,7 @@ from pallas_lsp.server.documents import Documents, OpenDocument
 from pallas_lsp.server.results import Results
 
 CHECK, JAXPR, MLIR = "pallas-lsp.checkFile", "pallas-lsp.showJaxpr", "pallas-lsp.showMlir"
+CONFIRM = "pallas-lsp.confirm"
 
 
 class Lenses:
@@ -36,6 +38,9 @@ class Lenses:
     def _of(self, document: OpenDocument, status: LaunchStatus) -> Iterator[types.CodeLens]:
         range_ = from_range(status.launch.location.range, document.lines, self._documents.encoding)
         yield types.CodeLens(range_, types.Command(summary(status), CHECK if self.client.own_commands else ""))
+        if status.captures:
+            for line in figures(status.captures[0]):
+                yield types.CodeLens(range_, types.Command(line, CONFIRM if self.client.own_commands else ""))
         if status.captures and self.client.own_commands:
             for title, command in (("jaxpr", JAXPR), ("MLIR", MLIR)):
                 yield types.CodeLens(range_, types.Command(title, command, arguments=[document.uri, range_.start.line]))

@@ -135,6 +135,11 @@ class Scheduler:
         entry = self._entries.get(key)
         return entry is not None and entry.busy
 
+    @property
+    def any_busy(self) -> bool:
+        """Whether any document waits for a check or is being checked."""
+        return any(entry.busy for entry in self._entries.values())
+
     async def close(self) -> None:
         self._closed = True
         tasks = [entry.task for entry in self._running if entry.task is not None]

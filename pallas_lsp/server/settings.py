@@ -52,6 +52,7 @@ class FolderSettings:
             environment=dict(self.environment),
             discovery=self.discovery,
             confirm=self.confirm,
+            figures=True,
         )
 
     def severity(self, rule: str) -> str | None:
@@ -161,17 +162,31 @@ def _code_lens(value: Any) -> dict[str, Any]:
     return {"code_lens": value}
 
 
+CONFIRM = ("off", "compile", "launch")
+
+
 def _confirm(value: Any) -> dict[str, Any]:
+    """A word, or an object with ``mode`` (``enable`` and ``launch`` say the same), ``command`` and time limits."""
+    if isinstance(value, str):
+        value = {"mode": value}
     if not isinstance(value, Mapping):
-        raise ValueError("must be an object")  # noqa: TRY004
+        raise ValueError("must be a word or an object")  # noqa: TRY004
+    mode = value.get("mode")
+    if mode is not None and mode not in CONFIRM:
+        raise ValueError(f"must be one of {', '.join(CONFIRM)}")
     enable, command, launch = value.get("enable"), value.get("command"), value.get("launch")
     if any(each is not None and not isinstance(each, bool) for each in (enable, launch)):
         raise ValueError("must say true or false for enable and launch")
     if command is not None and not _strings(command):
         raise ValueError("must have an array of strings as command")
-    if enable is False:
+    if enable is False or mode == "off":
         return {"confirm": None}
-    return {"confirm": ConfirmSettings(command=tuple(command or ()), launch=bool(launch))}
+    limits = {}
+    for name, field_name in (("seconds", "seconds"), ("launchSeconds", "launch_seconds")):
+        if value.get(name) is not None:
+            limits[field_name] = _time_limit(value[name])["time_limit"]
+    wanted = ConfirmSettings(command=tuple(command or ()), launch=bool(launch) or mode == "launch", **limits)
+    return {"confirm": wanted}
 
 
 _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {

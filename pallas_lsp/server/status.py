@@ -32,6 +32,7 @@ class StatusReporter:
         self._sent: dict[str, dict[str, Any]] = {}
         self._shown: set[str] = set()
         self._logged: dict[str, str] = {}
+        self._gpu = ""
 
     def busy(self, uri: str) -> None:
         """A check has begun."""
@@ -66,6 +67,16 @@ class StatusReporter:
             if found and not self.client.status:
                 self._show_once(result.problems)
 
+    def gpu(self, gpus: tuple[str, ...], reason: str) -> None:
+        """Which GPUs confirm, or why none does: in every status from now on, and once in the log."""
+        text = ", ".join(gpus) or reason
+        if not text or text == self._gpu:
+            return
+        self._gpu = text
+        logger.info("%s", f"GPU verdicts: {text}")
+        for status in list(self._sent.values()):
+            self._send(status)
+
     def forget(self, uri: str) -> None:
         self._sent.pop(uri, None)
 
@@ -75,6 +86,8 @@ class StatusReporter:
 
     def _send(self, status: dict[str, Any]) -> None:
         uri = status["uri"]
+        if self._gpu:
+            status = {**status, "gpu": self._gpu}
         if self._sent.get(uri) == status:
             return
         self._sent[uri] = status

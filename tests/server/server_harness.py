@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pallas_lsp.confirm.confirmation import Confirmation
 from pallas_lsp.model import (
     Backend,
     Capture,
@@ -152,6 +153,9 @@ class FakeEngine:
         if self.hold_verify is not None:
             await self.hold_verify.wait()
         return self.verdict(fix)
+
+    async def confirm(self, snapshot, path, report, *, launch=False):
+        return Confirmation(report)
 
     async def worker_info(self, path, roots=()):
         return WorkerInfo(1, "3.12", "/usr/bin/python3", "0.11.2")
