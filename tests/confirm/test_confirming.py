@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import GPU, Make, kernel
+from confirm_kit import GPU, Make, kernel
 
 from pallas_lsp.confirm.gpus import Gpu, Load
 from pallas_lsp.model import Stage

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import kernel
+from confirm_kit import kernel
 
 from pallas_lsp.confirm import gpus
 from pallas_lsp.confirm.confirmation import Confirmation, Confirmations

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import kernel
+from confirm_kit import kernel
 from lsprotocol import types
 from pytest_lsp.client import make_test_lsp_client
 
@@ -33,9 +33,16 @@ class Editor:
         self.refreshed = 0
         features = self.client.protocol.fm.features
         del features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS]
-        self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.published.append(params))
-        self.client.feature("pallas/status")(lambda params: self.statuses.append(params))
+        # pygls marks handlers with attributes, which methods do not take.
+        self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._publish(params))  # noqa: PLW0108
+        self.client.feature("pallas/status")(lambda params: self._status(params))  # noqa: PLW0108
         self.client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda *_: self._refresh())
+
+    def _publish(self, params: types.PublishDiagnosticsParams) -> None:
+        self.published.append(params)
+
+    def _status(self, params: Any) -> None:
+        self.statuses.append(params)
 
     def _refresh(self) -> None:
         self.refreshed += 1
@@ -165,7 +172,7 @@ async def test_figures_are_shown_and_a_launch_can_be_allowed(editor: Make) -> No
     (action,) = [each for each in actions or [] if "Launch" in each.title]
     assert action.title == "Launch this file's kernels once on NVIDIA Fake, with generated inputs"
     answer = await client.command(client.uri, {"launch": True})
-    assert answer.message == "confirmed on NVIDIA Fake (9.0)."
+    assert answer["message"] == "confirmed on NVIDIA Fake (9.0)."
     failed = await client.verdicts()
     assert _verdicts(failed) == ["device only"] and failed.diagnostics[0].code == "kernel-launch-failed"
 
@@ -173,7 +180,7 @@ async def test_figures_are_shown_and_a_launch_can_be_allowed(editor: Make) -> No
 async def test_an_edit_ends_the_confirmation_of_the_older_text(editor: Make) -> None:
     client = await editor({"compile": {"333": "hang"}})
     client.open(kernel().replace("* 2", "* 333"))
-    await until(lambda: (client.folder / "log").exists())  # its compiler is at work
+    await until((client.folder / "log").exists)  # its compiler is at work
     client.change(CUMSUM, 2)
     confirmed = await client.verdicts()
     assert confirmed.version == 2
@@ -188,7 +195,7 @@ async def test_without_a_gpu_the_status_says_so_once_and_nothing_else(editor: Ma
     (diagnostic,) = client.published[-1].diagnostics
     assert "GPU" not in diagnostic.message.replace("Mosaic GPU", "")
     answer = await client.command(client.uri)
-    assert answer.message == "not confirmed: no GPU: no NVIDIA driver was found."
+    assert answer["message"] == "not confirmed: no GPU: no NVIDIA driver was found."
     assert len({s.gpu for s in client.statuses if hasattr(s, "gpu")}) == 1
 
 
@@ -196,6 +203,6 @@ async def test_confirmations_can_be_off(editor: Make) -> None:
     client = await editor({}, confirm="off")
     client.open(CUMSUM)
     answer = await client.command(client.uri)
-    assert answer.message == "not confirmed: the setting 'confirm' is off."
+    assert answer["message"] == "not confirmed: the setting 'confirm' is off."
     await asyncio.sleep(1.5)
     assert not any(_verdicts(p) for p in client.published)

@@ -7,7 +7,7 @@ from typing import Any
 
 import made
 import pytest
-from conftest import JaxPython
+from jax_environments import JaxPython
 from snippets import Snippet, check
 
 from pallas_lsp.engine.judge import judge
@@ -184,7 +184,7 @@ if __name__ == "__main__":
 
 def launch(arguments: str, marked: str = "") -> str:
     line = CALL.splitlines()[1].format(arguments)
-    mark = " " * (line.index(marked) - 1) + "#" + "^" * len(marked) if marked else ""
+    mark = " " * (line.rindex(marked) - 1) + "#" + "^" * len(marked) if marked else ""
     return CALL.format(arguments, mark)
 
 
