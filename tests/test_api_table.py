@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import PROJECT, JaxPython
+from jax_environments import PROJECT, JaxPython
 
 
 def test_the_table_is_up_to_date(jax_pythons: list[JaxPython], tmp_path: Path) -> None:

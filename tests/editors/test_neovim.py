@@ -13,7 +13,7 @@ from pathlib import Path
 
 import editor_tools
 import pytest
-from conftest import have
+from editor_kit import have
 
 HERE = Path(__file__).resolve().parent
 PLUGIN = HERE.parents[1] / "editors" / "nvim"

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from conftest import JaxPython
+from jax_environments import JaxPython
 from snippets import Outcome, run
 
 from pallas_lsp.source.edits import apply_edits

@@ -142,3 +142,92 @@ def body(a, b, o, a_s, b_s, acc, bar, mma_bar{more}):
         options=options,
         head=head,
     )
+
+
+def copy_kernel(
+    copy: str = "plgpu.copy_gmem_to_smem(x, s, bar)",
+    *,
+    x: str = "(128, 128), jnp.float32",
+    smem: str | None = None,
+    barrier: str = "plgpu.Barrier()",
+    wait: str = "plgpu.barrier_wait(bar)",
+    use: str = "o[...] = s[...]",
+    out: str | None = None,
+    options: Sequence[str] = (),
+    head: str = "",
+) -> str:
+    """A kernel that copies ``x`` into SMEM with ``copy`` and from there to its output."""
+    body = f"""
+def body(x, o, s, bar):
+    {copy}
+    {wait}
+    {use}
+"""
+    scratch = (smem or f"plgpu.SMEM({x})", barrier)
+    return gpu_kernel(body, inputs=(x,), out=out or x, scratch=scratch, options=options, head=head)
+
+
+def value_kernel(
+    expression: str,
+    *,
+    x: str = "(128, 128), jnp.float32",
+    y: str | None = None,
+    out: str | None = None,
+    before: str = "pass",
+    options: Sequence[str] = (),
+    head: str = "",
+) -> str:
+    """A kernel that computes ``expression`` of ``x`` (and ``y``) and stores it."""
+    body = f"""
+def body({"x, y" if y else "x"}, o):
+    {before}
+    o[...] = {expression}
+"""
+    return gpu_kernel(body, inputs=(x, y) if y else (x,), out=out or x, options=options, head=head)
+
+
+def statement_kernel(
+    statement: str = "pass", *, scratch: Sequence[str] | str = (), options: Sequence[str] = (), head: str = ""
+) -> str:
+    """A kernel that copies its input, after ``statement``, with ``scratch`` as ``s``."""
+    body = f"""
+def body(x, o{", s" if scratch else ""}):
+    {statement}
+    o[...] = x[...]
+"""
+    return gpu_kernel(body, scratch=scratch, options=options, head=head)
+
+
+PIPELINE_SPEC = "plgpu.BlockSpec((64, 128), lambda i: (i, 0))"
+WARPGROUPS = ["num_threads=2,", 'thread_name="wg",']
+
+
+def pipeline_kernel(
+    *,
+    in_specs: str = f"[{PIPELINE_SPEC}]",
+    out_specs: str = f"[{PIPELINE_SPEC}]",
+    grid: str = "(4,)",
+    more: str = "",
+    step: str = "def step(idx, x_s, o_s):\n        o_s[...] = x_s[...]",
+    call: str = "(x, o)",
+    specialized: str = "",
+    head: str = "",
+) -> str:
+    """A kernel with one pipeline.  ``specialized``: the options of ``emit_pipeline_warp_specialized``, if it is that."""
+    name = "emit_pipeline_warp_specialized" if specialized else "emit_pipeline"
+    body = f"""
+def body(x, o):
+    {step}
+
+    pipeline = plgpu.{name}(
+        step,
+        grid={grid},
+        in_specs={in_specs},
+        out_specs={out_specs},
+        {specialized + "," if specialized else ""}
+        {more}
+    )
+    pipeline{call}
+"""
+    shape = "(256, 128), jnp.float32"
+    return gpu_kernel(body, inputs=(shape,), out=shape, options=WARPGROUPS if specialized else (), head=head)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import JaxPython
+from jax_environments import JaxPython
 from snippets import TRITON, Snippet, check
 
 RULE = "triton-load-argument"

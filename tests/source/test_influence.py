@@ -48,6 +48,7 @@ DEPENDS = {
     "same_place": "y = «f(‹x›)»\n",
     "by_name": "y = «f(x)»\nz = ‹y› + 1\n",
     "by_two_names": "y = «f(x)»\nz = y + 1\nw = g(‹z›)\n",
+    "beside_it": "y = load(x, «1», mask=‹m›)\n",
     "in_the_same_statement": "y = «f(x)»\nw = g(y, ‹h(1)›)\n",
     "through_a_function": "def f(x):\n    return «x + 1»\n\ny = f(1)\nz = ‹y›\n",
     "through_a_local_in_a_function": "def f(x):\n    t = «x + 1»\n    return t\n\nz = ‹f(1)›\n",
@@ -79,6 +80,7 @@ INDEPENDENT = {
     "last_scratch": launch(second="«plgpu.SMEM((8, 8), jnp.float32)»", use="‹bar›"),
     "compiler_params": launch(more=", compiler_params=«plgpu.CompilerParams()»"),
     "the_launch_itself": launch(first="«A»", use="1") + "\nz = ‹run(1)›\n",
+    "another_argument_of_the_launch": launch(use="1", first="«A»", out="‹jax.ShapeDtypeStruct(v.shape, v.dtype)›"),
     "another_argument": "def f(x, y):\n    return ‹y›\n\nz = f(«1», 2)\n",
     "another_result": "y, z = f(x)\nw = «y»\nv = ‹z›\n",
 }
