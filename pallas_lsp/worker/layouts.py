@@ -37,10 +37,19 @@ def conflict(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[s
         if file.endswith("layout_inference.py") and hasattr(system, "constraints") and context is not None:
             items: list[Item] = [("assignment", v, c) for v, c in system.assignments.items()]
             items += [("constraint", constraint, None) for constraint in system.constraints]
-            core = _core(items, names.get("arch"))
+            with _mlir_context(system):
+                core = _core(items, names.get("arch"))
             described = [entry for item in core if (entry := _describe(item, context)) is not None]
             return sorted(described, key=lambda entry: (entry["frames"][0]["path"], entry["frames"][0]["line"]))
     return []
+
+
+def _mlir_context(system: Any) -> contextlib.AbstractContextManager[Any]:
+    """The MLIR context of the system's operations: the search makes MLIR values, and jax's own context is left."""
+    for variable in system.unknowns():
+        with contextlib.suppress(Exception):
+            return variable.key.operation.context  # type: ignore[no-any-return]
+    return contextlib.nullcontext()
 
 
 def _core(items: list[Item], arch: Any) -> list[Item]:
@@ -48,7 +57,7 @@ def _core(items: list[Item], arch: Any) -> list[Item]:
     contradicts: Callable[[list[Item]], bool] = _by_propagation
     if not contradicts(items):
         contradicts = functools.partial(_by_search, arch=arch)
-        if not contradicts(items):
+        if not _by_search(items, arch, fuel=10 * _FUEL):
             return []
     size = max(1, len(items) // 2)
     while size:
@@ -81,12 +90,12 @@ def _by_propagation(items: list[Item]) -> bool:
         return False
 
 
-def _by_search(items: list[Item], arch: Any) -> bool:
+def _by_search(items: list[Item], arch: Any, fuel: int = _FUEL) -> bool:
     constraints = sys.modules["jax.experimental.mosaic.gpu.constraints"]
     inference = sys.modules["jax.experimental.mosaic.gpu.layout_inference"]
     system = _system(items)
     try:
-        found, _ = inference.find_assignments_for(list(system.unknowns()), system, fuel=_FUEL, arch=arch)
+        found, _ = inference.find_assignments_for(list(system.unknowns()), system, fuel=fuel, arch=arch)
     except Exception:  # out of fuel, or a subset that jax does not expect
         return False
     return isinstance(found, constraints.Unsatisfiable)

@@ -1,5 +1,4 @@
-"""Layouts of values in registers: what jax's layout inference found to disagree, in words, and reductions in the "
-"source."""
+"""Layouts of values in registers: what jax's layout inference found to disagree, in words, and reductions in source."""
 
 from __future__ import annotations
 
