@@ -42,6 +42,7 @@ def compare(
     """``report`` is from the CPU; ``captures``, ``findings`` and ``programs`` (by digest) are from the GPU ``gpu``."""
     name, capability = str(gpu["name"]), str(gpu["compute_capability"])
     before = [capture for status in report.launches for capture in status.captures]
+    programs = {**programs, **_under_our_names(before, captures, programs)}
     opinions: dict[FindingKey, Opinion] = {}
     explained: set[int] = set()
     for finding in report.findings:
@@ -67,6 +68,25 @@ def compare(
         if id(each) not in explained and _is_of_device(each, report, captures)
     ]
     return Judgement(name, capability, opinions, tuple(own), programs)
+
+
+def _under_our_names(
+    before: Sequence[Capture], captures: Sequence[Capture], programs: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """The fates of programs by the digests that the check gave them: another jax on the GPU's side gives others."""
+    there = {_identity(capture): list(capture.resources.get("programs") or ()) for capture in captures}
+    found: dict[str, Mapping[str, Any]] = {}
+    for capture in before:
+        own = list(capture.resources.get("programs") or ())
+        same = there.get(_identity(capture), [])
+        if len(own) == len(same):
+            pairs = zip(own, same, strict=True)
+            found |= {ours: programs[theirs] for ours, theirs in pairs if ours not in programs and theirs in programs}
+    return found
+
+
+def _identity(capture: Capture) -> tuple[object, ...]:
+    return (capture.body, capture.arguments, capture.driver, capture.launch.line if capture.launch else None)
 
 
 def _twin(finding: Finding, others: Iterable[Finding]) -> Finding | None:
