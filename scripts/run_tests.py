@@ -27,6 +27,14 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         help="fail when a tested jax version cannot be tested on its own Python (the default when CI is set)",
     )
     parser.add_argument("--only-environments", action="store_true", help="make the environments and run nothing")
+    editors = parser.add_mutually_exclusive_group()
+    editors.add_argument(
+        "--editors",
+        action="store_true",
+        default=bool(os.environ.get("CI")),
+        help="install VS Code, Neovim and others below .venvs and test in them (the default when CI is set)",
+    )
+    editors.add_argument("--no-editors", dest="editors", action="store_false", help="leave out the tests in editors")
     parser.add_argument("--no-lint", action="store_true", help="run pytest only")
     parser.add_argument("--refresh", action="store_true", help="resolve the pinned versions anew and write them down")
     return parser.parse_known_args(arguments)
@@ -87,6 +95,14 @@ def main() -> int:
         failed += [name for name, command in lint.items() if not run(name, command)]
     jax_pythons = os.pathsep.join(str(env.interpreter(jax.environment)) for jax, _ in chosen)
     tests = [python, "-m", "pytest", *pytest_arguments]
+    if options.editors:
+        print("\n== editors", flush=True)
+        tools = [python, "scripts/editor_tools.py", *(["--all"] if options.all else [])]
+        if subprocess.run(tools, cwd=env.PROJECT, check=False).returncode != 0:
+            raise env.SetupError("An editor could not be installed; the reason stands above. Or use --no-editors.")
+    else:
+        tests.append("--ignore=tests/editors")
+        missing.append("editors: not tested; --editors installs them (1.5 GB) and tests in them")
     if not run("pytest", tests, PALLAS_LSP_TEST_PYTHONS=jax_pythons or os.pathsep):
         failed.append("pytest")
 

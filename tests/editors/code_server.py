@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import editor_tools
+from editor_kit import editor_tools
 
 HERE = Path(__file__).resolve().parent
 

@@ -1,9 +1,11 @@
-"""What the editor tests share: where the project is, and tools that are installed on first use."""
+"""What the editor tests share: where things are, tools that are installed on first use, and a terminal's screen."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,3 +27,22 @@ def have(tool: Callable[[], Any]) -> Any:
         if os.environ.get("CI") and tool.__name__ not in editor_tools.OPTIONAL:
             raise
         pytest.skip(str(reason))
+
+
+class Screen:
+    """A terminal in tmux: what stands on it, and keys for it."""
+
+    def __init__(self, tmux: str, name: str) -> None:
+        self._base = [tmux, "-L", name, "-f", "/dev/null"]
+
+    def __call__(self, *arguments: str) -> str:
+        return subprocess.run([*self._base, *arguments], capture_output=True, text=True, check=False).stdout
+
+    def wait(self, text: str, seconds: float = 60) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            shown = self("capture-pane", "-p")
+            if text in shown:
+                return shown
+            time.sleep(0.2)
+        raise AssertionError(f"{text!r} never came on the screen:\n{self('capture-pane', '-p')}")

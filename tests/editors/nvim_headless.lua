@@ -2,6 +2,9 @@
 vim.opt.runtimepath:prepend(vim.env.PALLAS_NVIM)
 vim.g.pallas_lsp_cmd = vim.json.decode(vim.env.PALLAS_CMD)
 vim.g.pallas_lsp_settings = { interpreter = vim.env.PALLAS_PYTHON }
+if vim.env.PALLAS_OLD then -- what Neovim 0.10 lacks
+  vim.lsp.enable, vim.lsp.config = nil, nil
+end
 vim.cmd.runtime('plugin/pallas_lsp.lua')
 if vim.lsp.enable then
   vim.lsp.enable('pallas_lsp')

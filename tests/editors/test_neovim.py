@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import editor_tools
 import pytest
-from editor_kit import have
+from editor_kit import Screen, editor_tools, have
 
 HERE = Path(__file__).resolve().parent
 PLUGIN = HERE.parents[1] / "editors" / "nvim"
@@ -37,7 +36,11 @@ def environment(tmp_path: Path, newest_jax_python) -> dict[str, str]:
     }
 
 
-def test_headless(workspace: Path, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("old", [False, True], ids=["enable", "without-enable"])
+def test_headless(workspace: Path, environment: dict[str, str], old: bool) -> None:
+    """With ``vim.lsp.enable``, and by the way that Neovim 0.10 takes, which lacks it."""
+    if old:
+        environment["PALLAS_OLD"] = "1"
     nvim = have(editor_tools.neovim)
     command = [nvim, "--headless", "--clean", "-u", HERE / "nvim_headless.lua", workspace / "faulty.py"]
     done = subprocess.run(
@@ -53,23 +56,6 @@ def test_headless(workspace: Path, environment: dict[str, str]) -> None:
     print(output)
     assert done.returncode == 0, output
     assert "ok   help" in output
-
-
-class Screen:
-    def __init__(self, tmux: str, name: str) -> None:
-        self._base = [tmux, "-L", name, "-f", "/dev/null"]
-
-    def __call__(self, *arguments: str) -> str:
-        return subprocess.run([*self._base, *arguments], capture_output=True, text=True, check=False).stdout
-
-    def wait(self, text: str, seconds: float = 60) -> str:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            shown = self("capture-pane", "-p")
-            if text in shown:
-                return shown
-            time.sleep(0.2)
-        raise AssertionError(f"{text!r} never came on the screen:\n{self('capture-pane', '-p')}")
 
 
 @pytest.fixture

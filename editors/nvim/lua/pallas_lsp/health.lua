@@ -34,7 +34,7 @@ function M.check()
   else
     vim.health.error(table.concat(base, ' ') .. ' --version failed: ' .. version)
   end
-  if vim.fn.has('nvim-0.11') == 1 then
+  if vim.lsp.enable ~= nil then
     if vim.lsp.is_enabled == nil or vim.lsp.is_enabled(config.name) then
       vim.health.ok("vim.lsp.enable('pallas_lsp') was called")
     else

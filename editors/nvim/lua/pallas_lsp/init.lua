@@ -227,7 +227,7 @@ function M.setup()
       return names
     end,
   })
-  if vim.fn.has('nvim-0.11') == 0 then
+  if vim.lsp.enable == nil then -- before 0.11
     vim.api.nvim_create_autocmd('FileType', {
       pattern = config.filetypes,
       group = vim.api.nvim_create_augroup('pallas_lsp', {}),
