@@ -4,9 +4,9 @@
 
 It needs this project's dependencies and a jax that reaches the GPU, and no network.  In OUT it writes
 ``machine.json``, ``tests.txt`` (the GPU tests), ``faults.json`` (what jax says of faults that only a device shows),
-``ratio.json`` (a confirmation against the bare lower-and-compile in a hot process), ``table.md`` and ``corpus.json``
-(each file of a folder of cases: findings without a GPU, verdicts, times, figures).  Each part has a share of the
-time; what does not fit is named.
+``ratio.json`` (a confirmation against the bare lower-and-compile in a hot process) and ``corpus.json`` (each file of a
+folder of cases: findings without a GPU, verdicts, times, figures).  Each part has a share of the time; what does not
+fit is named.  ``scripts/gpu_report.py OUT docs/gpu-runs.md`` makes the page of it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ sys.path.insert(0, str(PROJECT))
 
 from pallas_lsp.confirm import gpus  # noqa: E402
 from pallas_lsp.confirm.confirmation import Confirmations  # noqa: E402
+from pallas_lsp.confirm.confirmer import Confirmer  # noqa: E402
+from pallas_lsp.confirm.jobs import Answer, Job  # noqa: E402
 from pallas_lsp.confirm.settings import ConfirmSettings  # noqa: E402
 from pallas_lsp.confirm.verdicts import Store  # noqa: E402
 from pallas_lsp.confirm.wording import figures  # noqa: E402
@@ -271,7 +273,7 @@ async def cases(check: Check, seconds: float) -> None:
         return real(faults, context)
 
     confirmation.judge = judge  # type: ignore[assignment]
-    settings = ConfirmSettings(launch=True, seconds=45, launch_seconds=8, patience=20)
+    settings = ConfirmSettings(launch=True, seconds=45, launch_seconds=8, patience=20, warm=False)
     results = []
     end = time.monotonic() + seconds
     try:
@@ -366,11 +368,8 @@ async def ratio(check: Check, seconds: float) -> None:
     for name, source in SUBJECTS.items():
         results[name] = {"bare": _bare(check, source)}
     modes: dict[str, ConfirmSettings] = {
-        "fork, files": ConfirmSettings(),
-        "fork, prints": ConfirmSettings(dumps="prints"),
-        "fork, none": ConfirmSettings(dumps="none"),
-        "warm, files": ConfirmSettings(warm=True),
-        "warm, prints": ConfirmSettings(warm=True, dumps="prints"),
+        "warm": ConfirmSettings(),
+        "fork": ConfirmSettings(warm=False),
     }
     for mode, settings in modes.items():
         engine = check.engine(settings, Nothing())
@@ -418,8 +417,20 @@ def _bare(check: Check, source: str) -> dict[str, Any]:
 
 async def corpus(check: Check, folder: Path, jobs: int) -> None:
     files = [path for path in sorted(folder.glob("*/*.py")) if _for_gpu(path)]
-    engine = check.engine(ConfirmSettings(seconds=30, patience=20), jobs=jobs)
+    engine = check.engine(ConfirmSettings(seconds=30, patience=120, warm=False), jobs=jobs)
     results: dict[str, dict[str, Any]] = {}
+    on_gpu: dict[str, float] = {}
+    real = Confirmer._run
+
+    async def timed(self: Confirmer, job: Job) -> Answer:
+        """A job without the time that it waited for others."""
+        began = time.perf_counter()
+        try:
+            return await real(self, job)
+        finally:
+            on_gpu[job.path] = round(time.perf_counter() - began, 2)
+
+    Confirmer._run = timed  # type: ignore[method-assign]
     waiting = asyncio.Semaphore(jobs)
 
     async def one(path: Path) -> None:
@@ -433,10 +444,12 @@ async def corpus(check: Check, folder: Path, jobs: int) -> None:
 
     await asyncio.gather(*(one(path) for path in files))
     await engine.aclose()
+    Confirmer._run = real  # type: ignore[method-assign]
+    for path, result in results.items():
+        result["gpu_seconds"] = on_gpu.get(path)
     ordered = [results[str(path)] for path in files if str(path) in results]
     missing = [f"{path.parent.name}/{path.stem}" for path in files if str(path) not in results]
     check.write("corpus.json", {"results": ordered, "not run": missing})
-    check.write("table.md", _table(ordered, missing))
 
 
 def _for_gpu(path: Path) -> bool:
@@ -445,25 +458,6 @@ def _for_gpu(path: Path) -> bool:
     except (OSError, ValueError):
         return True
     return case.get("backend") != "tpu"
-
-
-def _table(results: list[dict[str, Any]], missing: list[str]) -> str:
-    rows = ["| case | finding without a GPU | verdict | compiled | check | confirm |", "|---|---|---|---|---|---|"]
-    for each in results:
-        if "error" in each:
-            rows.append(f"| {each['case']} | error | {each['error'].splitlines()[-1]} | | | |")
-            continue
-        cpu = "; ".join(f"{f['rule']} ({f['line']})" for f in each["cpu"]) or "none"
-        verdicts = "; ".join(each["verdicts"]) or "none"
-        states = "; ".join(each["states"] + ([each["state"]] if each["state"] else []))
-        rows.append(
-            f"| {each['case']} | {cpu} | {verdicts} | {states} "
-            f"| {each['check_seconds']:.2f} s | {each['confirm_seconds']:.2f} s |"
-        )
-    rows += [f"| {name} | not run | | | | |" for name in missing]
-    rows += ["", "Figures of what was compiled:", ""]
-    rows += [f"- {each['case']}: {line}" for each in results for line in each.get("figures", ())]
-    return "\n".join(rows) + "\n"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -475,7 +469,7 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, help="a folder of cases: NAME/*.py with a case.json each")
     parser.add_argument("--python", default=sys.executable, help="the Python with jax (default: this one)")
     parser.add_argument("--minutes", type=float, default=9.0)
-    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--only", default="machine,ratio,cases,corpus,tests")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)

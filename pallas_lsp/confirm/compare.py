@@ -135,9 +135,13 @@ def _verdict(
             return Verdict.NO_GPU, f"the kernel needs {entry.get('needs')}"
     if not states or not all(entry.get("state") in COMPILED for entry in states):
         return None
-    if is_silent(finding, before):
-        return None  # that it compiles is part of what the finding says
-    return Verdict.NOT_REPRODUCED, ""
+    if finding.stage is Stage.READ:
+        return None  # it is of the text, which may hold more than what was run
+    if not is_silent(finding, before):
+        return Verdict.NOT_REPRODUCED, ""
+    if all(entry.get("state") == "launched" for entry in states):
+        return Verdict.NOT_REPRODUCED, "a launch on generated inputs did not show it"
+    return Verdict.NOT_REPRODUCED, "as without one; only a launch could show this fault"
 
 
 def is_silent(finding: Finding, captures: Iterable[Capture]) -> bool:

@@ -130,6 +130,20 @@ async def test_a_launch_that_fails_or_does_not_end(confirming: Make) -> None:
         }
 
 
+async def test_a_fault_that_only_a_launch_shows_is_not_reproduced_by_compiling(confirming: Make) -> None:
+    text = kernel().replace("(128,), jnp.float32))(x)", "(128,), jnp.float32), num_threads=12, thread_name='w')(x)")
+    async with confirming() as checked:
+        confirmation = await checked.confirm(text)
+        assert [finding.rule for finding in confirmation.report.findings] == ["too-many-threads"]
+        ((verdict,),) = [finding.data["verdicts"] for finding in confirmation.report.findings]
+        assert verdict["verdict"] == "not reproduced" and "only a launch could show" in verdict["detail"]
+    failed = "fail: INTERNAL: launch failed: CUDA_ERROR_INVALID_VALUE [invalid argument] (CUDA error 1)"
+    async with confirming({"launch": {"mul": failed}}, launch=True, name="two") as checked:
+        confirmation = await checked.confirm(text)
+        assert [finding.rule for finding in confirmation.report.findings] == ["too-many-threads"]
+        assert verdicts(confirmation) == [["confirmed"]]
+
+
 async def test_no_launch_without_being_asked(confirming: Make) -> None:
     async with confirming({"launch": {"mul": "fail: launched"}}) as checked:
         assert (await checked.confirm(kernel())).report.findings == ()
