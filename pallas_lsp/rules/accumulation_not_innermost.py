@@ -37,8 +37,9 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.grid_order import reordered
-from pallas_lsp.rules.shared.launches import and_list, launch_of, shape_text
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.silent import checked, grid_element, index_map, map_element, related, silent_finding
+from pallas_lsp.rules.shared.wording import and_list, shape_text
 
 SINCE = "0.1.0"
 

@@ -44,10 +44,10 @@ from pallas_lsp.model import Fault, Finding, Fix, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
-from pallas_lsp.rules.shared.launches import and_list
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, related, related_spots, silent_finding, spot_of
 from pallas_lsp.rules.shared.start_statements import condition, start_value
+from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -38,8 +38,9 @@ from pallas_lsp.model import Fault, Finding, Fix, Location, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
-from pallas_lsp.rules.shared.launches import Launch, count_text, launch_of, type_text
+from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.wording import count_text, type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

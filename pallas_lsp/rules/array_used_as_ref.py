@@ -4,8 +4,8 @@ Finds values that are used as if they were refs: assigned to by index, or given 
 stores.
 
 ## Why it is wrong
-`x_ref[...]` reads a value. A value is an array: it cannot be changed in place, and it has no place in memory that could
-be copied to or from.
+`x_ref[...]` reads a value. A value is an array: it cannot be changed in place, and it has no place in memory that
+could be copied to or from.
 
 ## Example
 ```python
@@ -27,8 +27,8 @@ Or a ref, from `scratch_shapes` or `pl.run_scoped`, which can be changed in plac
 `x_ref` or a view of it, `x_ref.at[index]`, not `x_ref[index]`.
 
 ## Fix safety
-Giving the ref or its view where a function takes a ref is safe. The fixes of stores are suggestions: another value under
-the same name, or a store into the ref that the value was read from.
+Giving the ref or its view where a function takes a ref is safe. The fixes of stores are suggestions: another value
+under the same name, or a store into the ref that the value was read from.
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12.
@@ -48,8 +48,8 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
-from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -39,9 +39,10 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.block_sizes import block_of
 from pallas_lsp.rules.shared.findings import safe, suggested
 from pallas_lsp.rules.shared.grid_sizes import blocks_of, fitted
-from pallas_lsp.rules.shared.launches import launch_of, shape_text
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import NUMPY, checked, grid_element, map_element, narrow, silent_finding
+from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -38,8 +38,9 @@ from collections.abc import Iterator, Sequence
 from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import count_text, positional, result, shape_text
+from pallas_lsp.rules.shared.functions import positional, result
 from pallas_lsp.rules.shared.specs import Spec, spec_of
+from pallas_lsp.rules.shared.wording import count_text, shape_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 

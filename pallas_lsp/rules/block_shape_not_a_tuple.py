@@ -37,9 +37,9 @@ from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arithmetic import integer_edits
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
-from pallas_lsp.rules.shared.launches import shape_text
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.specs import spec_of
+from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -37,7 +37,7 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import result
+from pallas_lsp.rules.shared.functions import result
 from pallas_lsp.rules.shared.stores import parenthesised
 from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.source.edits import Editor

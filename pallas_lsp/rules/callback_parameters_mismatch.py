@@ -39,10 +39,8 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arity import Arity, arity_of, called_by
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import (
+from pallas_lsp.rules.shared.functions import (
     add_parameters,
-    and_list,
-    count_text,
     fresh_names,
     head_location,
     positional,
@@ -50,6 +48,7 @@ from pallas_lsp.rules.shared.launches import (
     unused,
 )
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import and_list, count_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS, Function
 

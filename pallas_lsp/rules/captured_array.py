@@ -49,10 +49,11 @@ from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.capture_fixes import fixes
 from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.launches import launch_of, type_text
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
 from pallas_lsp.rules.shared.specs import spec_of
 from pallas_lsp.rules.shared.user_line import line_of
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"

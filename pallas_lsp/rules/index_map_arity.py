@@ -46,9 +46,8 @@ from collections.abc import Iterator
 from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import (
+from pallas_lsp.rules.shared.functions import (
     add_parameters,
-    count_text,
     fresh_names,
     head_location,
     positional,
@@ -57,6 +56,7 @@ from pallas_lsp.rules.shared.launches import (
     unused,
 )
 from pallas_lsp.rules.shared.specs import Spec, spec_of
+from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 

@@ -35,8 +35,9 @@ from collections.abc import Iterator
 from pallas_lsp.model import Fault, Finding, Fix, Location, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import count_text, head_location, positional, result, shape_text, unused
+from pallas_lsp.rules.shared.functions import head_location, positional, result, unused
 from pallas_lsp.rules.shared.specs import Spec, spec_of
+from pallas_lsp.rules.shared.wording import count_text, shape_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 

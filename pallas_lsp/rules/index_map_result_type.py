@@ -38,8 +38,9 @@ from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arithmetic import integer_edits
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import head_location, ordinal, result, type_text
+from pallas_lsp.rules.shared.functions import head_location, result
 from pallas_lsp.rules.shared.specs import spec_of
+from pallas_lsp.rules.shared.wording import ordinal, type_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 

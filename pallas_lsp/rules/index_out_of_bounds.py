@@ -36,8 +36,8 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 

@@ -42,9 +42,11 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arity import Arity, arity_of, called_by, partial_names, partial_positional
 from pallas_lsp.rules.shared.findings import finding
+from pallas_lsp.rules.shared.functions import head_location, positional
 from pallas_lsp.rules.shared.launch_refs import Refs, refs_of
-from pallas_lsp.rules.shared.launches import Launch, and_list, count_text, head_location, launch_of, positional
+from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, fixes
+from pallas_lsp.rules.shared.wording import and_list, count_text
 
 SINCE = "0.1.0"
 

@@ -38,7 +38,8 @@ from pallas_lsp.model import Fault, Finding, Fix, Location
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import Launch, launch_of, positional
+from pallas_lsp.rules.shared.functions import positional
+from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 

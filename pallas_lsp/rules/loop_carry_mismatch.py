@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import head_location, result
+from pallas_lsp.rules.shared.functions import head_location, result
 from pallas_lsp.rules.shared.places import Spot, follow, steps
 from pallas_lsp.rules.shared.stores import parenthesised
 from pallas_lsp.rules.shared.user_line import Line, line_of

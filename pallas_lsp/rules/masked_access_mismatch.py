@@ -37,9 +37,9 @@ from pallas_lsp.model import Fault, Finding, Fix, Safety
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import keyword_edits, site_table
-from pallas_lsp.rules.shared.launches import shape_text
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
+from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
 

@@ -34,8 +34,9 @@ from pallas_lsp.model import Fault, Finding, Fix, Location, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.block_sizes import block_of
+from pallas_lsp.rules.shared.functions import head_location
 from pallas_lsp.rules.shared.grid_sizes import blocks_of, fitted, rounded_up
-from pallas_lsp.rules.shared.launches import head_location, launch_of
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.silent import checked, grid_element, map_element, narrow, parameter_at, silent_finding
 
 SINCE = "0.1.0"

@@ -40,9 +40,9 @@ from collections.abc import Iterator
 from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
+from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, head_location, positional, unused
 from pallas_lsp.rules.shared.gpu_operands import PIPELINE
 from pallas_lsp.rules.shared.gpu_pipelines import Pipeline, pipeline_of
-from pallas_lsp.rules.shared.launches import add_parameters, fresh_names, head_location, positional, unused
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function
 

@@ -40,17 +40,11 @@ from collections.abc import Iterator, Mapping
 from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, head_location, positional, unused
 from pallas_lsp.rules.shared.gpu_mma import set_keyword
 from pallas_lsp.rules.shared.gpu_operands import PIPELINE
 from pallas_lsp.rules.shared.gpu_pipelines import Pipeline, pipeline_of
-from pallas_lsp.rules.shared.launches import (
-    add_parameters,
-    fresh_names,
-    function_at,
-    head_location,
-    positional,
-    unused,
-)
+from pallas_lsp.rules.shared.launches import function_at
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 

@@ -56,9 +56,9 @@ from pallas_lsp.rules.shared.conditions import (
     where_text,
 )
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.loops import loop_text
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS
 

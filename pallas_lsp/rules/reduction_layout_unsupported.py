@@ -44,11 +44,12 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.functions import positional
 from pallas_lsp.rules.shared.gpu_layouts import conflict, inferred, reduction_of
 from pallas_lsp.rules.shared.gpu_mma import set_keyword, swizzle_for, transforms_text
 from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU, Operand, allocation, bits
 from pallas_lsp.rules.shared.gpu_rewrites import first_argument, loaded_with_layout
-from pallas_lsp.rules.shared.launches import born, launch_of, positional
+from pallas_lsp.rules.shared.launches import born, launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 

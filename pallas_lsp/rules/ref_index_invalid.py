@@ -38,8 +38,8 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import clean, short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import count_text, shape_text
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import count_text, shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -45,7 +45,8 @@ from pallas_lsp.model import Fault, Finding, Fix, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import safe
-from pallas_lsp.rules.shared.launches import function_at, result
+from pallas_lsp.rules.shared.functions import result
+from pallas_lsp.rules.shared.launches import function_at
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
 from pallas_lsp.rules.shared.uses import Use, parameter, scoped_use

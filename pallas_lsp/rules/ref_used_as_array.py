@@ -40,8 +40,8 @@ from pallas_lsp.model import Fault, Finding, Related
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, safe
-from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.user_line import Line, line_of, operands, stored_value
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -36,8 +36,8 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.launches import shape_text
 from pallas_lsp.rules.shared.stores import Store, reshaped, store_of
+from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
 SITES = (

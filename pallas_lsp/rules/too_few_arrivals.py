@@ -38,9 +38,9 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.gpu_operands import allocation
-from pallas_lsp.rules.shared.launches import count_text
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
+from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -44,8 +44,9 @@ from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import block_sizes, keyword_edits, operand_refs, site_table
-from pallas_lsp.rules.shared.launches import launch_of, shape_text
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
 SITES = (("jax/_src/pallas/mosaic/lowering.py", "_check_block_mappings"),)

@@ -48,8 +48,9 @@ from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import compiler_params, keyword_edits, site_table
 from pallas_lsp.rules.shared.compiler_params import field
-from pallas_lsp.rules.shared.launches import count_text, launch_of
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.site_table import Details, Row
+from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

@@ -43,8 +43,8 @@ from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import compiler_params, keyword_edits, site_table, tpu_copies
-from pallas_lsp.rules.shared.launches import shape_text
 from pallas_lsp.rules.shared.site_table import Details, Row
+from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
 

@@ -39,9 +39,9 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.launches import type_text
 from pallas_lsp.rules.shared.stores import parenthesised
 from pallas_lsp.rules.shared.user_line import Line, line_of
+from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"

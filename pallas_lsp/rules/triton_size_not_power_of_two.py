@@ -48,9 +48,9 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context, passed_through, raised_in
 from pallas_lsp.rules.shared import block_sizes, operand_refs, site_table
-from pallas_lsp.rules.shared.launches import shape_text
 from pallas_lsp.rules.shared.operand_refs import KernelRef
 from pallas_lsp.rules.shared.site_table import Details
+from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
 

@@ -42,8 +42,8 @@ from pallas_lsp.rules.shared import api_table
 from pallas_lsp.rules.shared.api_fixes import without_index
 from pallas_lsp.rules.shared.arity import arity_of
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
-from pallas_lsp.rules.shared.launches import and_list
 from pallas_lsp.rules.shared.version_guards import guarded
+from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import PARTIAL, Syntax
 

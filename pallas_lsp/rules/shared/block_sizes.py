@@ -9,9 +9,11 @@ from typing import Any
 
 from pallas_lsp.model import Fault, Fix, Frame, Safety
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.shared.launches import BLOCK_SPEC, launch_of, result, shape_text
+from pallas_lsp.rules.shared.functions import result
+from pallas_lsp.rules.shared.launches import BLOCK_SPEC, launch_of
 from pallas_lsp.rules.shared.operand_refs import spec_of
 from pallas_lsp.rules.shared.places import Spot, expression_at, follow, frame_from
+from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parameters
 

@@ -9,7 +9,8 @@ from typing import Any
 from pallas_lsp.model import Fix
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
-from pallas_lsp.rules.shared.launches import Launch, fresh_names, positional
+from pallas_lsp.rules.shared.functions import fresh_names, positional
+from pallas_lsp.rules.shared.launches import Launch
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import PARTIAL, Function, Syntax, parameters

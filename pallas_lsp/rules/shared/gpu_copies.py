@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pallas_lsp.model import Fault, Fix
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.shared.findings import suggested
+from pallas_lsp.rules.shared.functions import positional
 from pallas_lsp.rules.shared.gpu_operands import PRIMITIVES, Operand, operands
-from pallas_lsp.rules.shared.launches import launch_of, positional
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 

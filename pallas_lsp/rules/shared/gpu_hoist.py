@@ -7,7 +7,8 @@ import ast
 from pallas_lsp.model import Fault
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared.accumulators import unique_name
-from pallas_lsp.rules.shared.launches import Launch, add_parameters, launch_of
+from pallas_lsp.rules.shared.functions import add_parameters
+from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.uses import Form, scoped_use
 from pallas_lsp.source.edits import Editor

@@ -6,8 +6,9 @@ import ast
 
 from pallas_lsp.model import Fault
 from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.shared.functions import positional
 from pallas_lsp.rules.shared.gpu_operands import called
-from pallas_lsp.rules.shared.launches import launch_of, positional
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 
 

@@ -9,7 +9,8 @@ from pallas_lsp.model import Fault, Fix
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared.accumulators import unique_name
 from pallas_lsp.rules.shared.findings import suggested
-from pallas_lsp.rules.shared.launches import launch_of, positional
+from pallas_lsp.rules.shared.functions import positional
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.uses import PALLAS
 from pallas_lsp.source.edits import Editor

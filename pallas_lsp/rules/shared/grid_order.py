@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from pallas_lsp.model import Fault
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.shared.launches import Launch, launch_of, positional
+from pallas_lsp.rules.shared.functions import positional
+from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.silent import PALLAS
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS, Function, Syntax

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.launches import Launch, and_list, count_text
+from pallas_lsp.rules.shared.launches import Launch
+from pallas_lsp.rules.shared.wording import and_list, count_text
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,11 @@ from collections.abc import Iterator
 from pallas_lsp.model import Backend, Fix
 from pallas_lsp.rules.shared.arity import Arity
 from pallas_lsp.rules.shared.findings import safe, suggested
+from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, positional, remove_parameter, unused
 from pallas_lsp.rules.shared.launch_refs import Refs
-from pallas_lsp.rules.shared.launches import (
-    Launch,
-    add_parameters,
-    and_list,
-    fresh_names,
-    positional,
-    remove_parameter,
-    unused,
-)
+from pallas_lsp.rules.shared.launches import Launch
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 

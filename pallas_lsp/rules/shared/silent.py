@@ -11,7 +11,8 @@ from pallas_lsp.model import Fault, Finding, Fix, Frame, Location, Related, Seve
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared.block_sizes import block_of
 from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.launches import function_at, launch_of, positional, result
+from pallas_lsp.rules.shared.functions import positional, result
+from pallas_lsp.rules.shared.launches import function_at, launch_of
 from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
 from pallas_lsp.source.syntax import Function, Syntax
 

@@ -11,15 +11,9 @@ from typing import Any
 from pallas_lsp.model import Fault, Location, Related
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.launches import (
-    BLOCK_SPEC,
-    Launch,
-    born,
-    function_at,
-    launch_of,
-    shape_text,
-)
+from pallas_lsp.rules.shared.launches import BLOCK_SPEC, Launch, born, function_at, launch_of
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.syntax import Function, Syntax
 
 _ORIGIN = re.compile(r"(args|outputs)(.*)")
