@@ -55,15 +55,15 @@ const scenarios = {
     await shot('fixed');
   },
 
-  // The kernel's MLIR beside its text, through the palette.
+  // The kernel's traced program beside its text, through the palette.
   async view(page, shot) {
     await openFile(page, 'correct.py');
     await bar(page, 'Pallas 1/1').waitFor(LONG);
     await page.locator('.monaco-editor .view-line', { hasText: 'pallas_call' }).first().click();
-    await palette(page, 'Pallas LSP: Show MLIR of the Kernel');
-    await page.locator('.tab', { hasText: '.mlir' }).first().waitFor(LONG);
-    await page.locator('.monaco-editor .view-line', { hasText: 'module' }).first().waitFor(LONG);
-    await shot('mlir');
+    await palette(page, 'Pallas LSP: Show Jaxpr of the Kernel');
+    await page.locator('.tab', { hasText: '.jaxpr' }).first().waitFor(LONG);
+    await page.locator('.monaco-editor .view-line', { hasText: 'program_id' }).first().waitFor(LONG);
+    await shot('jaxpr');
   },
 
   // Nothing of an untrusted workspace runs until the user trusts it.

@@ -63,6 +63,13 @@ def test_fault_fixed_by_hand(tmp_path, workspace, vsix, shots, newest_jax_python
     keep(shots, "problems", "quick-fix", "fixed")
 
 
+def test_view_beside_the_kernel(tmp_path, workspace, vsix, shots, newest_jax_python) -> None:
+    """The command in the palette opens the kernel's jaxpr as a read-only document."""
+    with CodeServer(tmp_path / "code", workspace, [vsix], path=path_with(newest_jax_python.python)) as code:
+        code.run("drive_window.cjs", "view", shots)
+    keep(shots, "jaxpr")
+
+
 def test_untrusted_workspace(tmp_path, workspace, vsix, shots, newest_jax_python) -> None:
     """Nothing of the folder is run, its own interpreter included, until the user trusts it."""
     ran = tmp_path / "ran"
