@@ -72,7 +72,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     mma = mma_of(fault, "wgmma")
     if mma is None:
         return _allocated(fault, context)
-    if not mma.two_dimensional or fault.facts.get("conflict"):
+    if not mma.two_dimensional:
         return None
     wrong = _of_accumulator(mma.acc, quoted(context, fault, "acc", "the accumulator")) or _of_depth(
         mma, quoted(context, fault, "a", "`a`")

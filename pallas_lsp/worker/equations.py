@@ -98,20 +98,26 @@ def named_in(message: str, jaxpr: Any) -> Chain:
     return ()
 
 
-def at(frame: frames.Frame, jaxpr: Any) -> Chain:
+def at(frame: frames.Frame, jaxpr: Any, primitive: str = "") -> Chain:
     """The chain of the equation whose innermost user frame is where ``frame`` is.
 
     MLIR keeps the start of a place, and its end where it is on the same line: ``x_ref[...] @ y`` starts where
-    ``x_ref[...]`` does.
+    ``x_ref[...]`` does.  ``primitive``: the one that is meant, where MLIR names it.
     """
     starting: Chain = ()
     for chain in chains(jaxpr):
         found = innermost_frames(chain)
         if found and all(found[-1].get(key) == frame.get(key) for key in ("path", "line", "column")):
-            if frame.get("end_column") in (None, found[-1].get("end_column")):
+            meant = not primitive or chain[-1].primitive.name == primitive
+            if meant and (primitive or frame.get("end_column") in (None, found[-1].get("end_column"))):
                 return chain
             starting = starting or chain
     return starting
+
+
+def of_primitive(name: str, jaxpr: Any) -> Chain:
+    """The chain of the first equation of a primitive."""
+    return next((chain for chain in chains(jaxpr) if name and chain[-1].primitive.name == name), ())
 
 
 def on_line(frame: frames.Frame, jaxpr: Any) -> Chain:

@@ -201,8 +201,11 @@ def _anchors(
     add("traceback", own)
     operation = knowledge.operation_place(error)
     exact: equations.Chain = ()
+    primitive = knowledge.operation_primitive(error)
     if operation and program is not None:
-        exact = equations.at(operation[0], program)
+        exact = equations.at(operation[0], program, primitive)
+    elif program is not None and not own:
+        exact = equations.of_primitive(primitive, program)
     # A rule that lowers one MLIR operation stands deeper than the equation whose module it belongs to.
     if exact:
         at = exact

@@ -134,6 +134,7 @@ def jax_calls(traceback: types.TracebackType | None, limit: int = 40) -> list[di
     return calls[::-1][:limit]
 
 
+_PRIMITIVE = re.compile(r'"([a-z][\w-]*)"(?:\)|\((?:callsite\()?")')
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)+)":(\d+):(\d+)(?: to (?:"[^"]*")?:?(?:(\d+):)?(\d+))?')
 
 
@@ -152,3 +153,9 @@ def of_location(location: Any) -> list[Frame]:
             frame.update(end_line=int(end_line or line), end_column=int(end_column))
         found.append(frame)
     return found
+
+
+def primitive_of_location(location: Any) -> str:
+    """The primitive that an MLIR location names: ``loc("add:"("add"("kernel.py":13:13)))``, or without a place."""
+    found = _PRIMITIVE.findall(str(location))
+    return str(found[0]) if found else ""

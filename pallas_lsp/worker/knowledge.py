@@ -186,9 +186,10 @@ def _operations(error: BaseException) -> Iterator[Any]:
             return
         if "mosaic" not in file and "triton" not in file:
             continue
-        for name, value in names.items():
-            if (name == "op" or name.endswith("_op")) and hasattr(type(value), "location"):
-                yield value
+        own = [name for name in names if name == "op" or (name.endswith("_op") and not name.startswith("_"))]
+        for name in sorted(own, key=lambda each: each != "op"):
+            if hasattr(type(names[name]), "location"):
+                yield names[name]
 
 
 def operation_place(error: BaseException) -> list[frames.Frame]:
@@ -199,6 +200,17 @@ def operation_place(error: BaseException) -> list[frames.Frame]:
             if found:
                 return found
     return []
+
+
+def operation_primitive(error: BaseException) -> str:
+    """The primitive that the innermost MLIR operation was lowered from, as its location names it; "" where it does not.
+
+    Operations from inside of a library function have a name and no place.
+    """
+    for operation in _operations(error):
+        with contextlib.suppress(Exception):
+            return frames.primitive_of_location(operation.location)
+    return ""
 
 
 def _operation(error: BaseException, facts: dict[str, Any]) -> None:

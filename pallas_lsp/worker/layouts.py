@@ -40,8 +40,41 @@ def conflict(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[s
             with _mlir_context(system):
                 core = _core(items, names.get("arch"))
             described = [entry for item in core if (entry := _describe(item, context)) is not None]
-            return sorted(described, key=lambda entry: (entry["frames"][0]["path"], entry["frames"][0]["line"]))
+            return _in_program_order(described)
+        if file.endswith("layout_inference.py") and type(system).__name__ == "Unsatisfiable" and "module" in names:
+            with contextlib.suppress(Exception), names["module"].context:
+                return _in_program_order(_contradiction(names["module"]))
     return []
+
+
+def _in_program_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: (entry["frames"][0]["path"], entry["frames"][0]["line"]))
+
+
+def _contradiction(module: Any) -> list[dict[str, Any]]:
+    """Two operations that ask for different layouts of one value: jax drops its system when it meets the second."""
+    inference = sys.modules["jax.experimental.mosaic.gpu.layout_inference"]
+    context = inference.DerivationContext()
+    asked: dict[Any, tuple[Any, Any]] = {}
+    found: list[tuple[Any, Any]] = []
+
+    def gather(operation: Any) -> None:
+        rule = inference._constraint_system_derivation_rules.get(getattr(operation, "OPERATION_NAME", ""))
+        utils = inference.inference_utils
+        kinds = (utils.should_have_layout, utils.should_have_tmem_layout, utils.should_have_transforms)
+        if found or rule is None or inference.is_terminator(operation) or not any(has(operation) for has in kinds):
+            return
+        system, mapping = rule(context, operation)
+        context.update(mapping)
+        for variable, constant in system.assignments.items():
+            before = asked.setdefault(variable, (operation, constant))
+            if before[1] != constant:
+                found.extend([before, (operation, constant)])
+                return
+
+    for operation in module.body:
+        inference.traverse_op(operation, gather)
+    return [entry for operation, constant in found if (entry := _at(operation, constant, None)) is not None]
 
 
 def _mlir_context(system: Any) -> contextlib.AbstractContextManager[Any]:
@@ -108,17 +141,39 @@ def _describe(item: Item, context: Any) -> dict[str, Any] | None:
         operation = getattr(context, "op_for_constraint", {}).get(value)
     variables = [value] if kind == "assignment" else _variables(value)
     candidates = [operation] if operation is not None else []
-    for variable in variables:
-        sites = [variable.key, *getattr(context, "value_sites_for_variable", {}).get(variable, ())]
-        candidates += [site.operation for site in sites if hasattr(site, "operation")]
+    candidates += _operations(value if kind == "constraint" else None, variables, context)
     for candidate in candidates:
-        with contextlib.suppress(Exception):
-            places = frames.of_location(candidate.location)
-            if places:
-                name = str(candidate.operation.name) if hasattr(candidate, "operation") else str(candidate.name)
-                layout = layout_name(constant if constant is not None else _constant(value))
-                return {"frames": places[::-1], "operation": name, "layout": layout, "text": _text(name, layout, value)}
+        entry = _at(candidate, constant if constant is not None else _constant(value), value)
+        if entry is not None:
+            return entry
     return None
+
+
+def _at(operation: Any, layout: Any, constraint: Any) -> dict[str, Any] | None:
+    with contextlib.suppress(Exception):
+        places = frames.of_location(operation.location)
+        if places:
+            name = str(operation.operation.name) if hasattr(operation, "operation") else str(operation.name)
+            asked = layout_name(layout)
+            return {"frames": places[::-1], "operation": name, "layout": asked, "text": _text(name, asked, constraint)}
+    return None
+
+
+def _operations(constraint: Any, variables: list[Any], context: Any) -> list[Any]:
+    """The operations of variables, those first that most likely made the constraint (jax 0.11 does not say which did).
+
+    Tiles in SMEM are asked for by matrix products, and two variables are tied by an operation that has both.
+    """
+    known = getattr(context, "value_sites_for_variable", {})
+    sites = [[variable.key, *known.get(variable, ())] for variable in variables]
+    operations = [[site.operation for site in of if hasattr(site, "operation")] for of in sites]
+    every = [operation for of in operations for operation in of]
+    first: list[Any] = []
+    if constraint is not None and len(operations) > 1:
+        first = [operation for operation in operations[0] if all(operation in of for of in operations[1:])]
+    elif type(constraint).__name__ == "OneOf":
+        first = [operation for operation in every if str(operation.name).endswith(("wgmma", "tcgen05_mma"))]
+    return first + every
 
 
 def _variables(constraint: Any) -> list[Any]:
