@@ -29,6 +29,7 @@ exit codes:
 def configure(parser: argparse.ArgumentParser) -> None:
     check.configure_selection(parser)
     parser.epilog = _EXIT_CODES
+    parser.set_defaults(confirm=False, confirm_command=None, launch=False, confirm_timeout=None, resources=False)
     parser.add_argument("--format", choices=("json", "text"), default="text", help="default: text")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 

@@ -25,9 +25,10 @@ def f(x):
     return plgpu.kernel(double, out_type=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
 
 def g(x):
-    one = pl.BlockSpec((8, 128), lambda i: (0, 0))
+    block = pl.BlockSpec((8, 128), lambda i, j: (i, j))
     return pl.pallas_call(
-        add, out_shape=x, grid=(1,), in_specs=[one], out_specs=one, compiler_params=pltpu.CompilerParams())(x)
+        add, out_shape=x, grid=(x.shape[0] // 8, x.shape[1] // 128), in_specs=[block], out_specs=block,
+        compiler_params=pltpu.CompilerParams())(x)
 """
 
 
