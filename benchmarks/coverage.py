@@ -204,7 +204,8 @@ def table(results: Sequence[ProjectResult]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if n == 0 else cell.rjust(width) for n, (cell, width) in enumerate(zip(row, widths))
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     )

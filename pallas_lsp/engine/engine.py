@@ -88,9 +88,7 @@ class Engine:
 
         return await verify(self, snapshot, path, finding, fix, before)
 
-    async def confirm(
-        self, snapshot: Snapshot, path: str, report: Report, *, launch: bool = False
-    ) -> Confirmation:
+    async def confirm(self, snapshot: Snapshot, path: str, report: Report, *, launch: bool = False) -> Confirmation:
         """What GPUs say of a final report on a snapshot; never raises but for a cancelled task, which ends the job.
 
         ``launch``: also run the kernels once, though the settings only have them compiled.

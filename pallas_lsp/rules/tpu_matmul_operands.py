@@ -93,7 +93,7 @@ _ROWS = (
     Row(
         _FILE,
         _DOT,
-        "`{source}` asks for `{precision}`, which the matrix unit of a TPU does not have: there are DEFAULT and HIGHEST "
+        "`{source}` asks for `{precision}`, which a TPU's matrix unit does not have: there are DEFAULT and HIGHEST "
         "of `jax.lax.Precision` (HIGH only from jax 0.11).",
         "Unsupported dot precision|DotAlgorithm",
         at=_PRECISION,

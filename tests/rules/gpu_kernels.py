@@ -213,7 +213,7 @@ def pipeline_kernel(
     specialized: str = "",
     head: str = "",
 ) -> str:
-    """A kernel with one pipeline.  ``specialized``: the options of ``emit_pipeline_warp_specialized``, if it is that."""
+    """A kernel with one pipeline.  ``specialized``: the options of ``emit_pipeline_warp_specialized``, if it is one."""
     name = "emit_pipeline_warp_specialized" if specialized else "emit_pipeline"
     body = f"""
 def body(x, o):
