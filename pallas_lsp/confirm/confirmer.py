@@ -27,6 +27,7 @@ from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.pool import Pool
+from pallas_lsp.engine.runs import launch_lines
 from pallas_lsp.engine.settings import Limits, Settings, Start
 from pallas_lsp.model import WorkerInfo
 
@@ -238,6 +239,7 @@ class Confirmer:
             "targets": {backend: list(kinds) for backend, kinds in job.targets.items()},
             "limits": {"memory_bytes": 0, "cpu_seconds": self._base.limits.cpu_seconds},
             "stages": ["trace", "lower"],
+            "launches": launch_lines(job.snapshot, job.path),
             "confirm": {"known": sorted(known), "launch": job.launch, "dumps": self.settings.dumps},
         }
 

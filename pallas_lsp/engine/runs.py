@@ -24,7 +24,7 @@ _LOWERING = ("lower", "confirm", "launch")
 """The stages that concern one capture alone."""
 
 
-def _launch_lines(snapshot: Snapshot, path: str) -> list[int]:
+def launch_lines(snapshot: Snapshot, path: str) -> list[int]:
     """Where the launches of a file begin: when all were reached, nothing has to be run concretely."""
     try:
         return [each.location.range.start.line + 1 for each in find_launches(path, read_text(snapshot, path))]
@@ -150,7 +150,7 @@ class Runner:
             "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
             "stages": ["trace", "lower"],
             "skip": skipped,
-            "launches": _launch_lines(snapshot, path),
+            "launches": launch_lines(snapshot, path),
             "figures": self._settings.figures,
         }
 
