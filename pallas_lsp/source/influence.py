@@ -44,8 +44,21 @@ class Influence:
         if node is None:
             return False
         statement = self.syntax.statement(node)
-        whole = statement if statement is not None and not _compound(statement) else node
-        return self._reads(whole)
+        if statement is None or _compound(statement):
+            return self._reads(node)
+        part = self._argument(node, statement) or statement
+        return self._touched(part) or self._reads(part)
+
+    def _argument(self, node: ast.AST, statement: ast.stmt) -> ast.AST | None:
+        """The argument of a launch that a place stands in: each of them is for itself."""
+        inner = node
+        for parent in self.syntax.ancestors(node):
+            if isinstance(parent, ast.Call) and _is_launch(self.syntax, parent) and inner is not parent.func:
+                return inner
+            if parent is statement:
+                return None
+            inner = parent
+        return None
 
     # -- what is changed itself ---------------------------------------------------------------------------------------
 

@@ -42,19 +42,26 @@ def cases(rule: str, given: Mapping[str, Case]) -> str:
     return rule
 
 
-def check(jax: JaxPython, rule: str) -> None:
-    outcomes = _outcomes(jax.python, jax.version)
+def check(jax: JaxPython, rule: str, given: Mapping[str, Case] | None = None) -> None:
+    """Check the registered cases of a rule, or those that are given, which are run on their own."""
+    if given is None:
+        outcomes, wanted = _outcomes(jax.python, jax.version), _wanted(jax.version, rule)
+    else:
+        wanted = _fitting(jax.version, given)
+        outcomes = _run(jax.python, jax.version, {_key(rule, name): case for name, case in wanted.items()})
     problems = [
-        f"{name}: {each}"
-        for name, case in _wanted(jax.version, rule).items()
-        for each in compare(outcomes[_key(rule, name)], case, rule)
+        f"{name}: {each}" for name, case in wanted.items() for each in compare(outcomes[_key(rule, name)], case, rule)
     ]
     assert not problems, "\n" + "\n".join(problems)
 
 
 def _wanted(version: str, rule: str) -> dict[str, Case]:
+    return _fitting(version, _REGISTERED[rule])
+
+
+def _fitting(version: str, given: Mapping[str, Case]) -> dict[str, Case]:
     jax = tuple(int(part) for part in version.split(".") if part.isdigit())
-    return {name: case for name, case in _REGISTERED[rule].items() if case.since <= jax < case.before}
+    return {name: case for name, case in given.items() if case.since <= jax < case.before}
 
 
 def _key(rule: str, name: str) -> str:
@@ -63,7 +70,10 @@ def _key(rule: str, name: str) -> str:
 
 @functools.cache
 def _outcomes(python: str, version: str) -> dict[str, Outcome]:
-    every = {_key(rule, n): case for rule in _REGISTERED for n, case in _wanted(version, rule).items()}
+    return _run(python, version, {_key(r, n): case for r in _REGISTERED for n, case in _wanted(version, r).items()})
+
+
+def _run(python: str, version: str, every: Mapping[str, Case]) -> dict[str, Outcome]:
     outcomes = run(python, version, {key: case.text for key, case in every.items()})
     edited: dict[str, tuple[str, str, str]] = {}
     for key, case in every.items():
