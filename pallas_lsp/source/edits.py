@@ -204,8 +204,7 @@ class Editor:
 
     def _neighbour(self, offset: int, step: int) -> Token | None:
         tokens = self.syntax.tokens
-        index = next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
-        index = index - 1 if step < 0 else index
+        index = next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens)) - (step < 0)
         while 0 <= index < len(tokens):
             if tokens[index].type not in _TRIVIA:
                 return tokens[index]
