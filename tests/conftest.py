@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from jax_environments import HINT, PROJECT, JaxPython, find_jax_pythons
+
+# A busy machine must fail no test that is right.
+settings.register_profile("pallas-lsp", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pallas-lsp")
 
 
 def pytest_report_header() -> str:
