@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 
 export type Tests = Record<string, () => Promise<void>>;
 
-export async function until<T>(what: string, look: () => T | undefined | false | null, ms = 60_000): Promise<T> {
+export async function until<T>(what: string, look: () => T | undefined | false | null, ms = 180_000): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {
     const value = look();
