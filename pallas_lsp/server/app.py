@@ -15,6 +15,7 @@ from pallas_lsp import __version__
 from pallas_lsp.server import logs
 from pallas_lsp.server.checker import Checker
 from pallas_lsp.server.client import Client
+from pallas_lsp.server.closed import ClosedFiles
 from pallas_lsp.server.code_actions import CodeActions
 from pallas_lsp.server.commands import COMMANDS
 from pallas_lsp.server.configuration import Configuration
@@ -71,6 +72,7 @@ class PallasServer(LanguageServer):
             self.engines,
             self.bars,
             self.status,
+            ClosedFiles(self.dependents),
         )
         self.scheduler = Scheduler(self.checker.check, self.dependents.importers)
         self.checker.scheduler = self.scheduler

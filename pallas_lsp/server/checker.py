@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
+from pallas_lsp.server.closed import ClosedFiles
 from pallas_lsp.server.configuration import Configuration
 from pallas_lsp.server.confirming import Confirming
 from pallas_lsp.server.consent import Consent
@@ -43,6 +44,7 @@ class Checker:
         engines: Engines,
         bars: ProgressBars,
         status: StatusReporter,
+        closed: ClosedFiles,
     ) -> None:
         self.scheduler: Scheduler
         self.refresh: Callable[[], None] = lambda: None
@@ -55,6 +57,7 @@ class Checker:
         self._engines = engines
         self._bars = bars
         self._status = status
+        self._closed = closed
         self._asking: set[asyncio.Task[None]] = set()
         self.confirming = Confirming(self._take_verdicts, lambda: self.scheduler.any_busy, status.gpu)
         self._further: dict[str, asyncio.Task[None]] = {}
@@ -163,20 +166,22 @@ class Checker:
         return self._results.replace(report, shown, snapshot, parsed=parsed)
 
     async def check_closed(self, path: str) -> None:
-        """Check a file that is not open; its findings stay until it changes on disk, or is opened and closed."""
+        """Check a file that is not open; its findings stay until it or what it imports changes on disk, or until it
+        is opened and closed."""
         snapshot, settings = self._documents.snapshot(), self._configuration.of(path)
         if settings.stage is Stage.READ or not self._consent.allows(self._documents.root_of(path)):
             return
+        stamps = self._closed.stamps(path)
         report = await self._engines.get(settings).check(snapshot, path)
-        if self._documents.at(path) is None:
+        if self._documents.at(path) is None and self._closed.checked(path, stamps):
             self._publisher.publish(self._keep(report, snapshot, settings, trusted=True))
             for problem in report.problems:
                 logger.info("%s: %s. %s", path, problem.message, problem.remedy)
 
     def forget_closed(self, paths: set[str]) -> None:
-        """Files changed on disk: what was found in those that are not open no longer holds."""
-        for path in paths:
-            if self._documents.at(path) is None and self._results.get(path) is not None:
+        """Files may have changed on disk: what was found in those that are not open no longer holds then."""
+        for path in self._closed.outdated(paths):
+            if self._documents.at(path) is None:
                 self._publisher.publish(self._results.forget(path) | {path})
 
     async def confirm(self, path: str, *, launch: bool = False) -> Confirmation | None:
