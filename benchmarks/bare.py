@@ -2,7 +2,8 @@
 
 Run with the interpreter that has jax.  Reads one JSON object a line, ``{"text", "path", "entry", "arguments",
 "platform", "device"}``, and answers each with ``{"seconds", "stage", "error"}``: the time to execute the text as a
-module, trace its entry and lower it.  ``jax`` is imported before the first answer.
+module, trace its entry and lower it for the device that is named; where ``device`` is null, to lower it for the
+attached one and compile it.  ``jax`` is imported before the first answer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import os
 import sys
 import time
 import types
+from contextlib import nullcontext
 
-os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import jax.numpy as jnp
@@ -23,18 +25,22 @@ from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 
 
 def measure(request: dict) -> dict:
-    mesh = AbstractMesh((), (), abstract_device=AbstractDevice(*request["device"]))
+    device = request["device"]
+    mesh = use_abstract_mesh(AbstractMesh((), (), abstract_device=AbstractDevice(*device))) if device else nullcontext()
     arguments = [jax.ShapeDtypeStruct(tuple(shape), jnp.dtype(dtype)) for dtype, shape in request["arguments"]]
     stage, error = "import", None
     start = time.perf_counter()
     try:
         module = types.ModuleType("measured")
         exec(compile(request["text"], request["path"], "exec"), module.__dict__)
-        with use_abstract_mesh(mesh):
+        with mesh:
             stage = "trace"
             traced = jax.jit(getattr(module, request["entry"])).trace(*arguments)
             stage = "lower"
-            traced.lower(lowering_platforms=(request["platform"],))
+            lowered = traced.lower(lowering_platforms=(request["platform"],))
+            if not device:
+                stage = "compile"
+                lowered.compile()
     except Exception as fault:
         error = type(fault).__name__
     return {"seconds": time.perf_counter() - start, "stage": stage, "error": error}

@@ -66,16 +66,14 @@ def multiprocessor(compute_capability: str) -> Multiprocessor | None:
 def occupancy(figures: Mapping[str, Any], compute_capability: str) -> Occupancy | None:
     """From ``threads``, ``registers`` (a thread) and shared memory; None where a number is missing."""
     sm = multiprocessor(compute_capability)
-    threads = int(figures.get("threads") or 0)
-    if sm is None or not threads:
+    threads, registers = (int(figures.get(name) or 0) for name in ("threads", "registers"))
+    if sm is None or not threads or not registers:
         return None
     warps = -(-threads // _WARP)
     bounds = {"threads": sm.threads // (warps * _WARP), "blocks": sm.blocks}
-    registers = int(figures.get("registers") or 0)
-    if registers:
-        of_warp = -(-registers * _WARP // _REGISTERS_PER_WARP_UNIT) * _REGISTERS_PER_WARP_UNIT
-        # Each of the four partitions holds a quarter of the registers and of the warps.
-        bounds["registers"] = 4 * (sm.registers // 4 // of_warp) // warps
+    of_warp = -(-registers * _WARP // _REGISTERS_PER_WARP_UNIT) * _REGISTERS_PER_WARP_UNIT
+    # Each of the four partitions holds a quarter of the registers and of the warps.
+    bounds["registers"] = 4 * (sm.registers // 4 // of_warp) // warps
     smem = int(figures.get("smem_bytes") or 0) + int(figures.get("static_smem_bytes") or 0)
     if smem:
         bounds["shared memory"] = sm.smem_bytes // (smem + _RESERVED_SMEM)

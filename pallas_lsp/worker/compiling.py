@@ -1,7 +1,7 @@
 """Compiling a kernel on the attached GPU, and what its compiler tells of it.
 
 Source of the dumps: jax/experimental/mosaic/gpu/core.py, ``_mosaic_gpu_lowering_rule``, and the variables
-``MOSAIC_GPU_DUMP_*`` that its compiler reads.
+``MOSAIC_GPU_DUMP_*`` that its compiler reads; for Triton XLA's option ``xla_dump_to``.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class Job:
     ``figures`` grows with each step: seconds, and what the compiler's reports hold.
     """
 
-    def __init__(self, jaxpr: Any, dumps: str = "files") -> None:
+    def __init__(self, jaxpr: Any, dumps: str = "files", *, backend: str = "mosaic_gpu") -> None:
         self.figures: dict[str, Any] = {}
+        self._backend = backend
         self._jaxpr = jaxpr
         self._dumps = dumps
         self._folder = ""
@@ -78,12 +79,18 @@ class Job:
     def compile(self) -> None:
         started = time.perf_counter()
         with _printed(self._folder, on=self._dumps == "prints"):
-            self._compiled = self._lowered.compile()
+            self._compiled = self._lowered.compile(compiler_options=self._options())
         self.figures["compile_seconds"] = round(time.perf_counter() - started, 4)
         with contextlib.suppress(Exception):
             analysis = self._compiled.memory_analysis()
             self.figures["temporary_bytes"] = int(analysis.temp_size_in_bytes)
         self.figures.update(ptxas.figures(self._folder))
+
+    def _options(self) -> dict[str, Any] | None:
+        """XLA compiles a Triton kernel itself, without Mosaic GPU's reports; it writes down how it will launch it."""
+        if self._backend == "mosaic_gpu" or self._dumps == "none":
+            return None
+        return {"xla_dump_to": self._folder}
 
     def ptx(self) -> str:
         """What the compiler made of a Mosaic GPU kernel before assembling it; empty for other backends."""

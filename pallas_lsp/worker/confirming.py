@@ -104,7 +104,7 @@ def _compile(
     entry: dict[str, Any],
     options: dict[str, Any],
 ) -> None:
-    job = compiling.Job(jaxpr, str(options.get("dumps") or "files"))
+    job = compiling.Job(jaxpr, str(options.get("dumps") or "files"), backend=capture.backend)
     target = f"cuda:{gpu['compute_capability']}"
     session.stage("confirm", capture.id)
     stage = "lower"

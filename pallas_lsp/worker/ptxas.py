@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from typing import Any
 
+_REPORTS = (".ptxas", ".resources.txt", ".ptx", ".thunk_sequence.txt")
 _LARGEST_REPORT = 8 << 20
 _SECONDS = 30
 _PATTERNS = {
@@ -23,6 +25,7 @@ _PATTERNS = {
     "smem_bytes": re.compile(r"smem_scratch_bytes=(\d+)"),
     "tmem_columns": re.compile(r"tmem_scratch_cols=(\d+)"),
 }
+_XLA_LAUNCH = re.compile(r"kCustomKernel\b.*\bthreads: \[(?P<threads>[\d, ]+)\].*\bshared_memory: (?P<smem>\d+) bytes")
 _THREADS = re.compile(r"\.(?:max|req)ntid\s+([\d, ]+)")
 _ENTRY = re.compile(r"\.entry\s")
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
@@ -34,11 +37,17 @@ def figures(folder: str) -> dict[str, Any]:
     programs: list[str] = []
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
-        if not name.endswith((".ptxas", ".resources.txt", ".ptx")) or os.path.getsize(path) > _LARGEST_REPORT:
+        if (
+            not name.endswith((".ptxas", ".resources.txt", ".ptx", ".thunk_sequence.txt"))
+            or os.path.getsize(path) > _LARGEST_REPORT
+        ):
             continue
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
         _take(text, found)
+        for launch in _XLA_LAUNCH.finditer(text):
+            found["threads"] = max(_product(launch["threads"]), found.get("threads", 0))
+            found["smem_bytes"] = max(int(launch["smem"]), found.get("smem_bytes", 0))
         if _TARGET.search(text) and _ENTRY.search(text):
             programs.append(text)
             found["threads"] = max(_threads(text), found.get("threads", 0))
@@ -57,13 +66,11 @@ def _take(text: str, found: dict[str, Any]) -> None:
 
 def _threads(ptx: str) -> int:
     """Threads of a block, from the directive ``.maxntid`` or ``.reqntid``."""
-    total = 0
-    for numbers in _THREADS.findall(ptx):
-        product = 1
-        for number in filter(None, (each.strip() for each in numbers.split(","))):
-            product *= int(number)
-        total = max(total, product)
-    return total
+    return max(map(_product, _THREADS.findall(ptx)), default=0)
+
+
+def _product(numbers: str) -> int:
+    return math.prod(int(number) for number in numbers.split(",") if number.strip())
 
 
 def find_ptxas() -> str | None:

@@ -109,7 +109,7 @@ def test_a_launch_that_fails_is_a_finding(confirm: Confirm) -> None:
 
 
 def test_the_compiler_is_stopped(confirm: Confirm) -> None:
-    (device,) = devices(confirm(kernel(), seconds=0.05))
+    (device,) = devices(confirm(case("compiles_for_long"), seconds=1.0))
     assert device["state"] == "timed out"
 
 
