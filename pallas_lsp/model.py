@@ -299,11 +299,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class LaunchStatus:
-    """A launch, the captures that reached it, and else the reason why none did."""
+    """A launch, the captures that reached it, and else the reason why none did and what to do (``remedy``)."""
 
     launch: Launch
     captures: tuple[Capture, ...] = ()
     reason: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

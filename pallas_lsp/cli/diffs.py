@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pallas_lsp.cli.outcome import shown_path
 from pallas_lsp.cli.sources import Sources
 from pallas_lsp.model import Edit
+from pallas_lsp.origins import shown_path
 from pallas_lsp.source.edits import apply_edits
 from pallas_lsp.source.positions import Lines, split_lines
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from pallas_lsp.cli import check
 from pallas_lsp.cli.formats.tables import print_launches
+from pallas_lsp.cli.formats.text import point
 from pallas_lsp.cli.formats.view import View
 from pallas_lsp.cli.main import UsageError
 from pallas_lsp.cli.outcome import EXIT_OK, EXIT_UNCHECKED, Outcome
 from pallas_lsp.cli.streams import silence, use_color
-from pallas_lsp.model import Body, Capture, LaunchStatus, Stage
+from pallas_lsp.model import Body, Capture, LaunchStatus, Problem, Stage
+from pallas_lsp.origins import source
 
 _ORDER = (Stage.READ, Stage.BUILD, Stage.TRACE, Stage.LOWER, Stage.CONFIRM)
 _EXIT_CODES = """\
@@ -47,12 +49,18 @@ def run(arguments: argparse.Namespace) -> int:
             console = View(sys.stdout, use_color(sys.stdout, arguments.color), True).console()
             print_launches(outcome, console)
             for problem in outcome.problems:
-                if problem.kind != "not-reached":
-                    console.print(f"{problem.message}. {problem.remedy}", markup=False)
+                console.print(_problem(outcome, problem), markup=False)
         sys.stdout.flush()
     except BrokenPipeError:
         silence(sys.stdout)
     return EXIT_OK if all(status.captures for status in outcome.launches) else EXIT_UNCHECKED
+
+
+def _problem(outcome: Outcome, problem: Problem) -> str:
+    """What to do about it; why a launch was not reached stands in its row."""
+    if problem.kind != "not-reached":
+        return f"{problem.message}. {problem.remedy}"
+    return f"{point(outcome, problem.location)}: {problem.remedy}" if problem.location is not None else problem.remedy
 
 
 @dataclass(frozen=True)
@@ -71,12 +79,10 @@ class Row:
             "path": outcome.shown_path(launch.location.path),
             "line": launch.location.range.start.line + 1,
             "api": launch.api,
-            "backend": (furthest.backend if furthest is not None else launch.backend).value,
             "kernel": {"path": outcome.shown_path(body.path), "line": body.line, "name": body.name} if body else None,
             "reached": bool(self.captures),
             "arguments": furthest.arguments if furthest is not None else None,
-            "all_arguments": list(dict.fromkeys(capture.arguments for capture in self.captures)),
-            "source": source_of(furthest.driver, outcome) if furthest is not None else None,
+            "source": source(furthest.driver, outcome.shown_path) if furthest is not None else None,
             "stage": furthest.stage.value if furthest is not None else Stage.READ.value,
             "reason": None if self.captures else self.status.reason,
             "seconds": round(sum(capture.seconds for capture in self.captures), 4),
@@ -92,15 +98,3 @@ def rows(outcome: Outcome) -> Iterator[Row]:
             yield Row(status, None, ())
         for body, captures in kernels.items():
             yield Row(status, body, tuple(captures))
-
-
-def source_of(driver: str, outcome: Outcome) -> str:
-    """Where a capture's argument types come from: ``assumed``, ``comment``, ``recorded``, or the driver."""
-    kind, _, rest = driver.partition(":")
-    if kind in ("guess", "comment", "record"):
-        return {"guess": "assumed", "comment": "comment", "record": "recorded"}[kind]
-    if kind in ("pytest", "script"):
-        path, _, name = rest.rpartition("::") if kind == "pytest" else rest.rpartition(":")
-        shown = outcome.shown_path(path)
-        return f"{shown}::{name.replace('.', '::')}" if kind == "pytest" else shown
-    return f"test {rest}" if kind == "test" else {"main": "main block", "module": "top level"}.get(kind, driver)

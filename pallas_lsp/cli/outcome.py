@@ -20,6 +20,7 @@ from pallas_lsp.model import (
     Severity,
     WorkerInfo,
 )
+from pallas_lsp.origins import shown_path
 
 EXIT_OK = 0
 EXIT_FINDINGS = 1
@@ -87,17 +88,6 @@ class Outcome:
         return shown_path(path, self.cwd)
 
 
-def shown_path(path: str, cwd: str) -> str:
-    for base in (cwd, os.path.realpath(cwd)):
-        try:
-            relative = os.path.relpath(path, base)
-        except ValueError:  # another drive
-            break
-        if not relative.startswith(os.pardir):
-            return relative.replace(os.sep, "/")
-    return path.replace(os.sep, "/")
-
-
 def is_failure(finding: Finding) -> bool:
     return finding.severity in (Severity.ERROR, Severity.WARNING)
 
@@ -149,7 +139,9 @@ def merge_launches(reports: Iterable[Report]) -> tuple[LaunchStatus, ...]:
         key = (status.launch.location, status.launch.api)
         known = statuses.get(key, status)
         joined = _distinct((*known.captures, *status.captures))
-        statuses[key] = replace(known, captures=joined, reason=known.reason or status.reason)
+        statuses[key] = replace(
+            known, captures=joined, reason=known.reason or status.reason, remedy=known.remedy or status.remedy
+        )
         captures += status.captures
     return tuple(_with_captures(statuses[key], captures) for key in sorted(statuses))
 
@@ -157,7 +149,7 @@ def merge_launches(reports: Iterable[Report]) -> tuple[LaunchStatus, ...]:
 def _with_captures(status: LaunchStatus, captures: Sequence[Capture]) -> LaunchStatus:
     """A launch that its own file does not reach may be reached from another file that was checked."""
     if status.captures:
-        return replace(status, reason="")
+        return replace(status, reason="", remedy="")
     location = status.launch.location
     lines = range(location.range.start.line + 1, location.range.end.line + 2)
     found = [
@@ -167,7 +159,7 @@ def _with_captures(status: LaunchStatus, captures: Sequence[Capture]) -> LaunchS
         and capture.launch.line in lines
         and os.path.realpath(capture.launch.path) == os.path.realpath(location.path)
     ]
-    return replace(status, captures=_distinct(found), reason="") if found else status
+    return replace(status, captures=_distinct(found), reason="", remedy="") if found else status
 
 
 def _distinct(captures: Iterable[Capture]) -> tuple[Capture, ...]:
@@ -185,7 +177,12 @@ def unreached(
     places = [place for each in findings for place in (each.location, *(related.location for related in each.related))]
     known = {problem.message for problem in problems}
     return [
-        Problem("not-reached", f"`{status.launch.api}` was not reached: {status.reason}.", "", status.launch.location)
+        Problem(
+            "not-reached",
+            f"`{status.launch.api}` was not reached: {status.reason}.",
+            status.remedy,
+            status.launch.location,
+        )
         for status in launches
         if status.reason
         and not status.captures

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Column
 
 from pallas_lsp.cli.excerpt import printable
-from pallas_lsp.cli.outcome import shown_path
 from pallas_lsp.cli.streams import is_terminal
 from pallas_lsp.model import Fix
+from pallas_lsp.origins import shown_path
 
 _OTHER_COLUMNS = 46
 """The width of the spinner, the bar, the count and the clock."""

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from pallas_lsp.cli.main import UsageError
-from pallas_lsp.cli.outcome import shown_path
+from pallas_lsp.origins import shown_path
 from pallas_lsp.recorder.store import Recordings
 
 _INJECT = Path(__file__).resolve().parent.parent / "recorder" / "inject"

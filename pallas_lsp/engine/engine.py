@@ -20,7 +20,7 @@ from pallas_lsp.engine.pool import Pool
 from pallas_lsp.engine.reading import CannotRead, Reading, read
 from pallas_lsp.engine.runs import Runner
 from pallas_lsp.engine.settings import Settings
-from pallas_lsp.engine.statuses import NO_DRIVER, problem_of, statuses, stopped_problems
+from pallas_lsp.engine.statuses import NO_DRIVER, problem_of, remedy_for, statuses, stopped_problems
 from pallas_lsp.engine.views import View, Wanted, run_for_views
 from pallas_lsp.model import (
     Backend,
@@ -188,8 +188,11 @@ class _Check:
         except Exception as error:  # nothing that a file holds may end the server
             return self._report(Stage.READ, problems=(self._own_fault(error),))
         if not (reading.drivers or (reading.launches and self.engine.settings.discovery)) or not execute:
-            reason = NO_DRIVER if not reading.drivers else "the file was only read, none of its code was run"
-            unreached = tuple(LaunchStatus(each, (), reason) for each in reading.launches)
+            reason = NO_DRIVER if execute else "the file was only read, none of its code was run"
+            unreached = tuple(
+                LaunchStatus(each, (), reason, remedy_for(reading.text, each) if execute else "")
+                for each in reading.launches
+            )
             findings = await self._read(reading) if execute else ()
             return self._report(Stage.READ, findings=findings, launches=unreached)
         try:
@@ -264,7 +267,7 @@ class _Check:
             driver = next((d for d in reading.drivers if d.id == failure.driver), None)
             range_ = driver_range(reading.text, driver) if driver is not None else None
             where = Location(self.path, range_) if range_ is not None else None
-            found.append(problem_of(failure, self.path, reading.drivers, where))
+            found.append(problem_of(failure, self.path, where))
         return found
 
     def _missing_backends(self, reached: tuple[LaunchStatus, ...]) -> list[Problem]:

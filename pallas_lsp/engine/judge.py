@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from pallas_lsp.model import Fault, Finding, Severity, Stage
+from pallas_lsp.model import Capture, Fault, Finding, Severity, Stage
 from pallas_lsp.rules.base import registry
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import listed, short
@@ -19,6 +19,7 @@ _STAGES = {
     Stage.LOWER: "lowering",
     Stage.CONFIRM: "confirming",
 }
+_ORDER = list(Stage)
 _ARGUMENTS_SHOWN = 100
 GUESS = "guess:"
 """How the ids of drivers with guessed argument types begin."""
@@ -32,7 +33,7 @@ class _Group:
     kernels: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
-    all_targets: set[str] = field(default_factory=set)
+    captures: dict[str, Capture] = field(default_factory=dict)
 
 
 def judge(faults: Iterable[Fault], context: Context, paths: Iterable[str] = ()) -> tuple[Finding, ...]:
@@ -53,8 +54,10 @@ def judge(faults: Iterable[Fault], context: Context, paths: Iterable[str] = ()) 
             _add(group.arguments, arguments)
         if fault.target:
             _add(group.targets, fault.target)
-        group.all_targets.update(capture.targets if capture is not None else ())
-    found = [_merged(group) for group in groups.values()]
+        if capture is not None:
+            group.captures[capture.id] = capture
+    faulty = {identifier for group in groups.values() for identifier in group.captures}
+    found = [_merged(group, _passed(group, faulty, context)) for group in groups.values()]
     return sort([*found, *_read(paths, context, found)])
 
 
@@ -91,20 +94,34 @@ def _add(items: list[str], item: str) -> None:
         items.append(item)
 
 
-def _merged(group: _Group) -> Finding:
+def _passed(group: _Group, faulty: Collection[str], context: Context) -> list[str]:
+    """The argument types with which the same kernels came past the stage of a finding, and have no other."""
+    kernels = {(capture.launch, capture.body) for capture in group.captures.values()}
+    found: dict[str, None] = {}
+    for capture in context.captures.values():
+        if (
+            (capture.launch, capture.body) in kernels
+            and capture.id not in faulty
+            and _ORDER.index(capture.stage) >= _ORDER.index(group.finding.stage)
+        ):
+            found[capture.arguments] = None
+    return [each for each in found if each and each not in group.arguments]
+
+
+def _merged(group: _Group, passed: list[str]) -> Finding:
     finding = group.finding
     data = {**finding.data, "targets": list(group.targets)} if group.targets else finding.data
     return replace(
         finding,
-        message=f"{finding.message}\n{_circumstances(group)}".rstrip(),
+        message=f"{finding.message}\n{_circumstances(group, passed)}".rstrip(),
         kernel=", ".join(group.kernels),
         arguments=tuple(group.arguments),
         data=data,
     )
 
 
-def _circumstances(group: _Group) -> str:
-    """Where and for what it was found: ``Found while tracing kernel `k` for f32[64].``"""
+def _circumstances(group: _Group, passed: list[str]) -> str:
+    """Where and for what it was found: ``Found while tracing kernel `k` for f32[64] only; f32[128] is fine.``"""
     if not group.kernels and not group.arguments:
         return ""
     names = ", ".join(f"`{name}`" for name in group.kernels)
@@ -113,8 +130,14 @@ def _circumstances(group: _Group) -> str:
         text += f" {'kernel' if len(group.kernels) == 1 else 'kernels'} {names}"
     if group.arguments:
         text += f" for {listed([short(a, _ARGUMENTS_SHOWN) for a in group.arguments])}"
-    if group.targets and group.all_targets - set(group.targets):
+    targets = {target for capture in group.captures.values() for target in capture.targets}
+    if group.targets and targets - set(group.targets):
         text += f" on {', '.join(group.targets)} only"
+    elif group.arguments and passed:
+        text += " only"
+    if group.arguments and passed:
+        fine = listed([short(each, _ARGUMENTS_SHOWN) for each in passed])
+        text += f"; {fine} {'is' if len(passed) == 1 else 'are'} fine"
     return text + "."
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+import ast
+from collections.abc import Sequence
 
 from pallas_lsp.engine.outcome import Failure, Outcome
 from pallas_lsp.model import (
@@ -19,12 +19,12 @@ from pallas_lsp.model import (
     Problem,
     Range,
 )
+from pallas_lsp.origins import listed, subject
 from pallas_lsp.source.positions import Lines
+from pallas_lsp.source.syntax import parse
 
-NO_DRIVER = (
-    "nothing in this file, and no test or script that imports it, calls it with argument types: "
-    "add a main block or a test that calls it"
-)
+NO_DRIVER = "nothing in this file, and no test or script that imports it, calls it with argument types"
+_SEEN = "it failed while it was built; see its finding"
 
 
 def statuses(
@@ -44,7 +44,9 @@ def statuses(
     found = []
     for number, launch in enumerate(launches):
         captures = tuple(reached.get(number, ()))
-        found.append(LaunchStatus(launch, captures, "" if captures else _reason(launch, drivers, outcome)))
+        reason = "" if captures else _reason(launch, drivers, outcome)
+        remedy = remedy_for(lines.text, launch) if reason and reason != _SEEN else ""
+        found.append(LaunchStatus(launch, captures, reason, remedy))
     for captures_ in unread.values():
         frame = captures_[0].launch
         assert frame is not None
@@ -52,6 +54,24 @@ def statuses(
         launch = Launch(_location(path, lines, frame), captures_[0].api, captures_[0].backend, body)
         found.append(LaunchStatus(launch, tuple(captures_)))
     return tuple(found)
+
+
+def remedy_for(text: str, launch: Launch) -> str:
+    """What to do about a launch that nothing reaches."""
+    line = launch.location.range.start.line + 1
+    body = parse(text).tree.body
+    around = [each for each in body if isinstance(each, ast.FunctionDef) and each.lineno <= line <= _last(each)]
+    if not around:
+        return "Call it from a test or a main block."
+    name = around[0].name
+    return (
+        f"Call `{name}` from a test or a main block, or say its argument types in a comment above it, "
+        f"for example `# pallas: {name}(bf16[512,256])`."
+    )
+
+
+def _last(node: ast.FunctionDef) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _launch_of(path: str, lines: Lines, launches: Sequence[Launch], frame: Frame) -> int | None:
@@ -80,23 +100,22 @@ def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
     if not drivers:
         return NO_DRIVER
     if any(_passes(fault, launch) for fault in outcome.faults.values()):
-        return "it failed while it was built; see its finding"
+        return _SEEN
     for failure in outcome.failures:
         if failure.capture is None:
-            return f"{describe(failure.driver, drivers)} did not get there: {failure.error.message}"
+            return f"{subject(failure.driver or 'module')} did not get there: {failure.error.message}"
     # An abstract evaluation that stopped says more than one that ran to its end elsewhere.
     for ended in outcome.drivers.values():
         if ended.error:
             return _stopped(ended, drivers)
-    names = _listed([describe(driver.id, drivers) for driver in drivers])
-    return f"{names} ran to the end without reaching it"
+    return f"{listed(subject(driver.id) for driver in drivers)} ran to the end without reaching it"
 
 
 def _stopped(ended: DriverOutcome, drivers: Sequence[Driver], target: str = "it") -> str:
     where = f" on line {ended.frame.line}" if ended.frame is not None else ""
     if ended.frame is not None and ended.frame.path not in {driver.path for driver in drivers}:
         where += f" of {ended.frame.path}"
-    return f"{describe(ended.driver, drivers)} stopped{where} before reaching {target}: {ended.error}"
+    return f"{subject(ended.driver)} stopped{where} before reaching {target}: {ended.error}"
 
 
 def stopped_problems(path: str, lines: Lines, drivers: Sequence[Driver], outcome: Outcome) -> list[Problem]:
@@ -122,55 +141,35 @@ def _passes(fault: Fault, launch: Launch) -> bool:
     )
 
 
-def describe(driver: str | None, drivers: Iterable[Driver]) -> str:
-    """A driver in words."""
-    known = next((each for each in drivers if each.id == driver), None)
-    if known is not None and known.kind == "main":
-        return "the main block"
-    if known is not None and known.kind == "test":
-        return f"the test {known.name}"
-    if known is not None and known.kind == "pytest":
-        return f"the test {Path(known.path).name}::{known.name.replace('.', '::')}"
-    if known is not None and known.id.startswith("script:"):
-        return f"the script {Path(known.path).name}"
-    return "the file's top level"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > 4:
-        names = [*names[:3], f"{len(names) - 3} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def problem_of(failure: Failure, path: str, drivers: Sequence[Driver], where: Location | None) -> Problem:
+def problem_of(failure: Failure, path: str, where: Location | None) -> Problem:
     """What a run's death is to the user."""
     error = failure.error
     if failure.capture is not None:
         name = failure.capture.body.name if failure.capture.body is not None else failure.capture.api
-        subject = f"lowering the kernel {name} for ({failure.capture.arguments})"
+        doing = f"lowering the kernel {name} for ({failure.capture.arguments})"
     else:
-        subject = f"running {describe(failure.driver, drivers)}" if failure.driver else "importing the file"
+        doing = f"running {subject(failure.driver)}" if failure.driver else "importing the file"
     messages = {
         "timed-out": (
-            f"{subject} {error.message}",
+            f"{doing} {error.message}",
             "It is tried again when the text changes.  Make it shorter, or raise the limit in the settings.",
         ),
         "out-of-memory": (
-            f"{subject} needed more memory than a check may use",
+            f"{doing} needed more memory than a check may use",
             "It is tried again when the text changes.  Use smaller arrays there, or raise the limit in the settings.",
         ),
         "crashed": (
-            f"{subject} crashed the process: it {error.message}",
+            f"{doing} crashed the process: it {error.message}",
             "It is tried again when the text changes.  The log has the traceback of the crash.",
         ),
         "exited": (
-            f"{subject} ended the process: it {error.message}",
+            f"{doing} ended the process: it {error.message}",
             "Keep os._exit and the like out of what a check runs (the top level, the main block, tests).",
         ),
         "internal-error": (
-            f"{subject} failed through a fault of Pallas LSP: {error.message}",
+            f"{doing} failed through a fault of Pallas LSP: {error.message}",
             "Please report it, with the log and the file if you may share them.",
         ),
     }
-    message, remedy = messages.get(error.kind, (f"{subject} was ended: {error.message}", "Check the file again."))
+    message, remedy = messages.get(error.kind, (f"{doing} was ended: {error.message}", "Check the file again."))
     return Problem(error.kind, message, remedy, where or Location(path, Range(Position(0, 0), Position(0, 0))))

@@ -13,6 +13,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from pallas_lsp import __version__
 from pallas_lsp.engine.errors import WorkerUnavailable
+from pallas_lsp.origins import listed, subject
 from pallas_lsp.rules.base import registry, rule_named
 from pallas_lsp.server.pages import page_text, page_uri, web_pages
 
@@ -65,7 +66,8 @@ async def learn_shapes(server: PallasServer, arguments: Sequence[Any]) -> dict[s
         return {"message": "this file launches no kernel."}
     drivers = sorted({capture.driver for status in result.launches for capture in status.captures})
     reached = f"{result.reached} of {len(result.launches)} kernel launches reached"
-    return {"message": f"{reached}{', by ' if drivers else ''}{', '.join(drivers)}.", "drivers": drivers}
+    names = listed(subject(driver) for driver in drivers) if drivers else ""
+    return {"message": f"{reached}{', by ' if drivers else ''}{names}.", "drivers": drivers}
 
 
 async def confirm(server: PallasServer, arguments: Sequence[Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from lsprotocol import types
 
 from pallas_lsp.confirm.wording import figures
 from pallas_lsp.model import Backend, Capture, LaunchStatus, Stage
+from pallas_lsp.origins import UNREACHED, Shown, shown_path, with_types
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.convert import from_range, to_position
 from pallas_lsp.server.documents import Documents
@@ -50,23 +52,27 @@ class Hovers:
         if not around:
             return None
         innermost = max(around, key=lambda status: status.launch.location.range.start)
-        text = "\n".join(describe(innermost, markdown=self.client.markdown_hover))
+        shown = partial(shown_path, folder=self._documents.root_of(document.path))
+        text = "\n".join(describe(innermost, shown, markdown=self.client.markdown_hover))
         kind = types.MarkupKind.Markdown if self.client.markdown_hover else types.MarkupKind.PlainText
         range_ = from_range(innermost.launch.location.range, document.lines, self._documents.encoding)
         return types.Hover(types.MarkupContent(kind, text), range_)
 
 
-def describe(status: LaunchStatus, *, markdown: bool) -> Iterable[str]:
+def describe(status: LaunchStatus, shown: Shown, *, markdown: bool) -> Iterable[str]:
     code = "`{}`".format if markdown else "{}".format
     launch = status.launch
     kernel = f" of {code(launch.body)}" if launch.body else ""
     yield f"Kernel launch {code(launch.api)}{kernel} ({_BACKENDS[launch.backend]})"
     yield ""
     if not status.captures:
-        yield f"Not checked: {status.reason or 'nothing in this file reaches it with argument types'}"
+        yield f"Not checked: {status.reason or UNREACHED}"
+        if status.remedy:
+            yield ""
+            yield status.remedy if markdown else status.remedy.replace("`", "")
         return
     for capture in status.captures[:_MOST_CAPTURES]:
-        yield _capture(capture, code)
+        yield _capture(capture, shown, code)
         for line in figures(capture):
             yield f"  - {line}"
     more = len(status.captures) - _MOST_CAPTURES
@@ -74,8 +80,6 @@ def describe(status: LaunchStatus, *, markdown: bool) -> Iterable[str]:
         yield f"- and with {more} more argument types"
 
 
-def _capture(capture: Capture, code: object) -> str:
-    assert callable(code)
-    arguments = code(capture.arguments) if capture.arguments else "no arguments"
+def _capture(capture: Capture, shown: Shown, code: Callable[[str], str]) -> str:
     targets = f" for {', '.join(capture.targets)}" if capture.targets and capture.stage is Stage.LOWER else ""
-    return f"- {_HOW_FAR[capture.stage]}{targets} with {arguments} from {code(capture.driver)}"
+    return f"- {_HOW_FAR[capture.stage]}{targets} with {with_types(capture.arguments, capture.driver, shown, code)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from lsprotocol import types
 
 from pallas_lsp.confirm.wording import figures
 from pallas_lsp.model import LaunchStatus
+from pallas_lsp.origins import UNREACHED, Shown, shown_path, with_types
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.configuration import Configuration
 from pallas_lsp.server.convert import from_range
@@ -37,7 +39,8 @@ class Lenses:
 
     def _of(self, document: OpenDocument, status: LaunchStatus) -> Iterator[types.CodeLens]:
         range_ = from_range(status.launch.location.range, document.lines, self._documents.encoding)
-        yield types.CodeLens(range_, types.Command(summary(status), CHECK if self.client.own_commands else ""))
+        shown = partial(shown_path, folder=self._documents.root_of(document.path))
+        yield types.CodeLens(range_, types.Command(summary(status, shown), CHECK if self.client.own_commands else ""))
         if status.captures:
             for line in figures(status.captures[0]):
                 yield types.CodeLens(range_, types.Command(line, CONFIRM if self.client.own_commands else ""))
@@ -46,11 +49,11 @@ class Lenses:
                 yield types.CodeLens(range_, types.Command(title, command, arguments=[document.uri, range_.start.line]))
 
 
-def summary(status: LaunchStatus) -> str:
+def summary(status: LaunchStatus, shown: Shown) -> str:
     """One line on what a launch was checked with."""
     if not status.captures:
-        return f"not checked: {status.reason or 'nothing reaches it with argument types'}"
+        return f"not checked: {status.reason or UNREACHED}"
     first = status.captures[0]
     more = len({capture.arguments for capture in status.captures}) - 1
-    rest = f" and {more} more" if more > 0 else ""
-    return f"checked with {first.arguments or 'no arguments'}{rest} from {first.driver}"
+    rest = f", and {more} more" if more > 0 else ""
+    return f"checked with {with_types(first.arguments, first.driver, shown)}{rest}"

@@ -106,7 +106,7 @@ def test_text_shows_source_places_fixes_and_what_was_not_checked(outcome: Outcom
     assert "not checked[timed-out]: tracing took 50% too long" in text
     assert "help: Raise the limit." in text
     assert "not checked[not-reached]: `pl.pallas_call` was not reached: nothing calls it." in text
-    assert "with space, and: colon/k.py:2" in text.partition("reached by")[2]
+    assert "with space, and: colon/k.py:2" in text.partition("source")[2]
     assert text.splitlines()[-3:] == [
         "Found 1 error, 1 warning and 1 hint in 1 file with 2 launches, 1 of them reached (jax 0.11.2).",
         "2 things could not be checked.",

@@ -73,3 +73,23 @@ def test_kernels(jax_python: Any, tmp_path: Path) -> None:
     }
     (unreached,) = [row for row in json.loads(done.stdout) if not row["reached"]]
     assert unreached["reason"]
+    keys = ["path", "line", "api", "kernel", "reached", "arguments", "source", "stage", "reason", "seconds"]
+    assert all(list(row) == keys for row in json.loads(done.stdout)), "what scripts rely on"
+    done = subprocess.run(
+        [*command[:4], *command[6:], "kernels.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 3, done.stderr
+    for words in (
+        "source      the main block\n",
+        "source      a shape comment\n",
+        "source      test_kernels.py::test_it\n",
+        "source      types assumed for assumed\n",
+        "not reached: ",
+        "or say its argument types in a comment above it, for example `# pallas: never(",
+    ):
+        assert words in done.stdout, done.stdout

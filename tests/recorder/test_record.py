@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pallas_lsp.origins import source
 from pallas_lsp.recorder import recording
 from pallas_lsp.recorder.store import Recordings
 
@@ -73,16 +74,16 @@ def test_record_and_check(jax_python: Any, tmp_path: Path) -> None:
     assert "the user has one too" in done.stdout
     assert "3 new calls recorded for kernels.py" in done.stderr
     done = subprocess.run(
-        [*ours, "kernels", "--format", "json", "--python", jax_python.python, "kernels.py"],
+        [*ours, "check", "--format", "json", "--python", jax_python.python, "kernels.py"],
         cwd=tmp_path,
         env=environment(tmp_path),
         capture_output=True,
         text=True,
         check=False,
     )
-    (row,) = json.loads(done.stdout)
-    assert row["source"] == "recorded"
-    assert set(row["all_arguments"]) == {"f32[32,128]", "bf16[64,128]", "f32[16,128]"}
+    (status,) = json.loads(done.stdout)["launches"]
+    assert {each["arguments"] for each in status["captures"]} == {"f32[32,128]", "bf16[64,128]", "f32[16,128]"}
+    assert {source(each["driver"]) for each in status["captures"]} == {"recorded"}
 
 
 def test_a_missing_command_is_named(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from made import PATH, capture, context, fault, frame
 
 from pallas_lsp.engine.judge import judge
-from pallas_lsp.model import Stage
+from pallas_lsp.model import Capture, Stage
 
 TEXT = """\
 def kernel(x_ref, o_ref):
@@ -26,6 +26,36 @@ def test_the_same_finding_of_several_captures_is_one() -> None:
     assert found.arguments == ("f32[64]", "f32[128]")
     assert found.kernel == "kernel, other"
     assert found.message == ("size 1 is wrong.\nFound while tracing kernels `kernel`, `other` for f32[64]; f32[128].")
+
+
+def test_a_finding_says_for_which_types_it_holds_and_which_are_fine() -> None:
+    def said(*captures: Capture, stage: Stage = Stage.TRACE) -> str:
+        own = [fault(frame(TEXT, "f(x_ref)"), message="no", capture="c1", stage=stage)]
+        (found,) = judge(own, context(TEXT, captures=[capture("c1", "f32[64]", stage=Stage.BUILD), *captures]))
+        return found.message.splitlines()[-1]
+
+    for_it = "Found while tracing kernel `kernel` for f32[64]"
+    traced = capture("c2", "f32[128]", stage=Stage.TRACE)
+    assert said(traced) == f"{for_it} only; f32[128] is fine."
+    both = said(traced, capture("c3", "f32[256]", stage=Stage.LOWER))
+    assert both == f"{for_it} only; f32[128]; f32[256] are fine."
+    assert said(capture("c2", "f32[128]", stage=Stage.BUILD)) == f"{for_it}.", "it did not come that far"
+    assert said(traced, stage=Stage.LOWER).endswith("for f32[64]."), "nor did this one"
+    assert said(capture("c2", "f32[128]", stage=Stage.LOWER, name="other")) == f"{for_it}.", "another kernel"
+    assert said(capture("c2", "f32[64]", stage=Stage.LOWER)) == f"{for_it}.", "the same types, otherwise called"
+
+
+def test_types_with_another_finding_are_not_fine() -> None:
+    captures = [capture("c1", "f32[64]"), capture("c2", "f32[128]", stage=Stage.LOWER)]
+    faults = [
+        fault(frame(TEXT, "f(x_ref)"), message="no", capture="c1"),
+        fault(frame(TEXT, "h(x_ref)"), message="nor this", capture="c2", stage=Stage.LOWER, id="f2"),
+    ]
+    found = judge(faults, context(TEXT, captures=captures))
+    assert sorted(finding.message.splitlines()[-1] for finding in found) == [
+        "Found while lowering kernel `kernel` for f32[128].",
+        "Found while tracing kernel `kernel` for f32[64].",
+    ]
 
 
 def test_different_findings_at_one_place_stay_apart() -> None:

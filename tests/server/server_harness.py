@@ -80,9 +80,9 @@ def fix(path: str, range_: Range, new: str, title: str = "Do it", safety: Safety
     return Fix(title, (Edit(path, range_, new),), safety)
 
 
-def launch(path: str, range_: Range, *captures: Capture, reason: str = "") -> LaunchStatus:
+def launch(path: str, range_: Range, *captures: Capture, reason: str = "", remedy: str = "") -> LaunchStatus:
     status = Launch(Location(path, range_), "pl.pallas_call", Backend.MOSAIC_GPU, "kernel")
-    return LaunchStatus(status, captures, reason)
+    return LaunchStatus(status, captures, reason, remedy)
 
 
 def capture(arguments: str = "f32[8]", stage: Stage = Stage.LOWER) -> Capture:

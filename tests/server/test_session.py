@@ -486,7 +486,7 @@ def test_hover_on_a_launch(tmp_path):
         await s.initialize()
         s.open("a = call()\nb = call()\n")
         reached = launch(s.path(), at(0, 4, 10), capture("bf16[8,16]"))
-        unreached = launch(s.path(), at(1, 4, 10), reason="nothing calls it")
+        unreached = launch(s.path(), at(1, 4, 10), reason="nothing calls it", remedy="Write a test.")
         (await s.engine.called(0)).finish(launches=(reached, unreached))
         await s.publication(0)
 
@@ -497,7 +497,9 @@ def test_hover_on_a_launch(tmp_path):
         first = await hover(0, 6)
         assert "`bf16[8,16]`" in first["contents"]["value"]
         assert "traced and lowered for 9.0" in first["contents"]["value"]
-        assert "Not checked: nothing calls it" in (await hover(1, 4))["contents"]["value"]
+        text = (await hover(1, 4))["contents"]["value"]
+        assert "Not checked: nothing calls it" in text
+        assert "Write a test." in text
         assert await hover(0, 0) is None
 
     in_session(tmp_path, test)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from pallas_lsp.cli.formats.view import View
-from pallas_lsp.cli.outcome import Outcome, shown_path
+from pallas_lsp.cli.outcome import Outcome
 from pallas_lsp.confirm.wording import with_verdicts
 from pallas_lsp.model import Location, Severity
+from pallas_lsp.origins import shown_path
 
 _COMMANDS = {
     Severity.ERROR: "error",

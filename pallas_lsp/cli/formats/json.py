@@ -107,6 +107,7 @@ class _Writer:
             "backend": status.launch.backend.value,
             "body": status.launch.body,
             "reason": status.reason,
+            "remedy": status.remedy,
             "captures": [self._capture(capture) for capture in status.captures],
         }
 

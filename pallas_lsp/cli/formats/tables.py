@@ -15,8 +15,9 @@ from pallas_lsp.cli.excerpt import printable
 from pallas_lsp.cli.formats.summary import UNCHECKED
 from pallas_lsp.cli.outcome import Outcome
 from pallas_lsp.model import Capture, LaunchStatus
+from pallas_lsp.origins import words
 
-_HEADINGS = ("launch", "kernel", "arguments", "reached by", "lowered for", "stage", "ms")
+_HEADINGS = ("launch", "kernel", "arguments", "source", "lowered for", "stage", "ms")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def print_launches(outcome: Outcome, console: Console) -> None:
             console.print(Text(f"    {row.reason}", UNCHECKED))
             continue
         console.print(Text(f"    arguments   {row.arguments}"))
-        console.print(Text(f"    reached by  {row.source}"))
+        console.print(Text(f"    source      {row.source}"))
         console.print(Text(f"    {row.stage:<10}  {row.lowered}, {row.milliseconds} ms"))
 
 
@@ -69,7 +70,7 @@ def _rows(outcome: Outcome) -> Iterator[_Row]:
 
 def _capture(outcome: Outcome, place: str, status: LaunchStatus, capture: Capture) -> _Row:
     kernel = capture.body.name if capture.body is not None else status.launch.body or status.launch.api
-    source = capture.driver.replace(":", " ")
+    source = words(capture.driver, outcome.shown_path)
     if capture.call is not None and (call := _place(outcome, capture.call.path, capture.call.line)) != place:
         source += f" at {call}"
     return _Row(
