@@ -22,14 +22,15 @@ TEST_TOOLS = {"pytest", "_pytest", "hypothesis"}
 # user's Python and may import nothing of it.
 MAY_IMPORT = {
     "model": set(),
+    "origins": set(),
     "source": {"model", "source"},
     "discovery": {"model", "source", "discovery"},
     "recorder": {"model", "source", "discovery", "recorder"},
     "rules": {"model", "source", "rules"},
     "confirm": {"model", "rules", "engine", "confirm"},
-    "engine": {"model", "source", "discovery", "recorder", "rules", "confirm", "engine"},
-    "server": {"model", "source", "discovery", "rules", "confirm", "engine", "server"},
-    "cli": {"model", "source", "discovery", "recorder", "rules", "confirm", "engine", "server", "cli"},
+    "engine": {"model", "origins", "source", "discovery", "recorder", "rules", "confirm", "engine"},
+    "server": {"model", "origins", "source", "discovery", "rules", "confirm", "engine", "server"},
+    "cli": {"model", "origins", "source", "discovery", "recorder", "rules", "confirm", "engine", "server", "cli"},
 }
 
 
