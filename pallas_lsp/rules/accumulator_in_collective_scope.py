@@ -74,8 +74,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     else:
         text = (
             f"`{source}` lives in the registers of one thread, but the scratch types of a kernel with several threads "
-            "are "
-            "allocated for all of them together. Allocate it with `pl.run_scoped` in the body."
+            "are allocated for all of them together. Allocate it with `pl.run_scoped` in the body."
         )
     related = []
     launch = launch_of(fault, context)

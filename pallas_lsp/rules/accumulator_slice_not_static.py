@@ -77,8 +77,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     index = _dynamic(spot) if spot is not None else None
     what = f"the index `{index}`" if index else "its index"
     text = (
-        f"`{source}` takes a part of an accumulator whose place is only known when the kernel runs ({what} is traced). "
-        "An accumulator lives in registers: its parts have to be known while the kernel is traced."
+        f"`{source}` takes a part of an accumulator whose place is only known when the kernel runs ({what} is "
+        "traced). An accumulator lives in registers: its parts have to be known while the kernel is traced."
     )
     return finding(__name__, fault, context, place, text, (), [unrolled(spot) if spot else None])
 

@@ -51,8 +51,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     place = context.locate(fault)
     source = short(context.source(place), 40)
     text = (
-        f"`{source}` is a part of an accumulator, but an accumulator lives in registers and can only be stored to as a "
-        "whole, `[...] = value`. It starts at zero in `pl.run_scoped`."
+        f"`{source}` is a part of an accumulator, but an accumulator lives in registers and can only be stored to as "
+        "a whole, `[...] = value`. It starts at zero in `pl.run_scoped`."
     )
     fixes = []
     syntax, node = context.syntax(place.path), context.node(place)

@@ -74,8 +74,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     related = acc.related(context, f"The accumulator is allocated here, as {acc.type}.")
     if acc.shape != given.shape:
         text = (
-            f"`{source}` has the shape {shape_text(given.shape)}, but the accumulator is {shape_text(acc.shape)}: "
-            "a store into an accumulator replaces all of it."
+            f"`{source}` has the shape {shape_text(given.shape)}, but the accumulator is {shape_text(acc.shape)}: a "
+            "store into an accumulator replaces all of it."
         )
     else:
         text = f"`{source}` is {given.dtype}, but the accumulator is {acc.dtype}: a store does not convert."

@@ -72,8 +72,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         gmem = quoted(context, fault, _side(copy, copy.gmem), "The slice in GMEM")
         text = (
             f"{gmem} does not run along the last dimension of its array: its elements are not neighbours in memory, "
-            "and "
-            "the copy engine moves contiguous rows only. Copy a slice of the last dimension, or read it from GMEM "
+            "and the copy engine moves contiguous rows only. Copy a slice of the last dimension, or read it from GMEM "
             "without a copy."
         )
         return finding(__name__, fault, context, place(context, fault, _side(copy, copy.gmem)), text)
@@ -92,15 +91,13 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if strides:
         text = (
             f"The array of {name} has rows that do not start at multiples of {_UNIT} bytes, which the copy engine "
-            "needs: "
-            f"its last dimension has to be a multiple of {unit} elements of {copy.gmem.dtype}. Pad it before the "
-            "launch, "
-            "or read it from GMEM without a copy."
+            f"needs: its last dimension has to be a multiple of {unit} elements of {copy.gmem.dtype}. Pad it before "
+            "the launch, or read it from GMEM without a copy."
         )
     else:
         text = (
-            f"{name} is {shape_text(copy.smem.shape)}: rows of {columns * element // 8} bytes, but a copy between GMEM "
-            f"and SMEM moves multiples of {_UNIT} bytes ({unit} elements of {copy.gmem.dtype})."
+            f"{name} is {shape_text(copy.smem.shape)}: rows of {columns * element // 8} bytes, but a copy between "
+            f"GMEM and SMEM moves multiples of {_UNIT} bytes ({unit} elements of {copy.gmem.dtype})."
         )
     related = copy.smem.related(context, "The ref in SMEM is allocated here.")
     location = place(context, fault, _side(copy, wrong))
@@ -122,8 +119,7 @@ def _too_small(fault: Fault, context: Context, copy: Copy) -> Finding:
     name = quoted(context, fault, _side(copy, copy.smem), "The ref in SMEM")
     text = (
         f"{name} is {shape_text(shape)}: {size} bytes, but in this jax a copy into SMEM moves multiples of "
-        f"{_WARPGROUP} "
-        "bytes. Copy more, or read it from GMEM without a copy."
+        f"{_WARPGROUP} bytes. Copy more, or read it from GMEM without a copy."
     )
     related = copy.smem.related(context, f"{name} is allocated here.")
     fixes: list[Fix] = []

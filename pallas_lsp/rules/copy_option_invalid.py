@@ -83,8 +83,8 @@ _TOLD = (
     (
         r"must be specified when `leader_tracked`",
         "leader_tracked",
-        "`leader_tracked` says how the blocks of a cluster share "
-        "this copy, but `collective_axes=` does not say which blocks.",
+        "`leader_tracked` says how the blocks of a cluster share this copy, but `collective_axes=` does not say "
+        "which blocks.",
     ),
     (
         r"exactly one collective axis",
@@ -94,20 +94,20 @@ _TOLD = (
     (
         r"[Pp]artitioned loads only|size 2\.|Leader-tracked loads only",
         "leader_tracked",
-        "A copy can be partitioned, or "
-        "tracked by a leader, among two blocks along the last axis of the cluster only, which has to have the size 2.",
+        "A copy can be partitioned, or tracked by a leader, among two blocks along the last axis of the cluster "
+        "only, which has to have the size 2.",
     ),
     (
         r"partitioned over an axis of size (?P<n>\d+)",
         "leader_tracked",
-        "This copy is partitioned: each of the {n} blocks "
-        "copies its part, so the source has {n} times the size of the destination along that dimension.",
+        "This copy is partitioned: each of the {n} blocks copies its part, so the source has {n} times the size of "
+        "the destination along that dimension.",
     ),
     (
         r"must divide the slice shape|divisible by the collective size",
         "collective_axes",
-        "The blocks of the cluster share "
-        "this copy, so the dimension that is shared has to be divisible by their number.",
+        "The blocks of the cluster share this copy, so the dimension that is shared has to be divisible by their "
+        "number.",
     ),
     (
         r"[Oo]nly GMEM -> SMEM copies can be collective|Only collective loads",
@@ -118,21 +118,20 @@ _TOLD = (
     (
         r"[Gg]ather|scatter",
         "src",
-        "Rows are gathered or scattered along the first dimension of a matrix, by integer indices "
-        "of at most 32 bits in registers, without predicate, cluster or reduction, and with rows of a multiple of 128 "
-        "bytes.",
+        "Rows are gathered or scattered along the first dimension of a matrix, by integer indices of at most 32 bits "
+        "in registers, without predicate, cluster or reduction, and with rows of a multiple of 128 bytes.",
     ),
     (
         r"device mesh|JAX device mesh",
         "",
-        "This copies to or from other devices, but the kernel runs on no mesh of devices: "
-        "launch it inside `jax.shard_map` under `jax.set_mesh`.",
+        "This copies to or from other devices, but the kernel runs on no mesh of devices: launch it inside "
+        "`jax.shard_map` under `jax.set_mesh`.",
     ),
     (
         r"[Pp]eer|remote",
         "",
-        "The device that this ref lies on has to be known when the kernel starts: compute its number "
-        "from `jax.lax.axis_index` of the mesh and constants.",
+        "The device that this ref lies on has to be known when the kernel starts: compute its number from "
+        "`jax.lax.axis_index` of the mesh and constants.",
     ),
     (r"integer bytes", "", "This moves a part of a byte: the elements of the ref have to fill whole bytes."),
     (
@@ -151,28 +150,27 @@ _TOLD = (
     (
         r"pre-Hopper",
         "",
-        "This is only available on GPUs before Hopper; on Hopper and Blackwell copies are waited for with "
-        "their barrier.",
+        "This is only available on GPUs before Hopper; on Hopper and Blackwell copies are waited for with their "
+        "barrier.",
     ),
     (r"attribute 'group' failed", "", "The number of operations that may still be running is 0 or more."),
     (
         r"cp\.async|CP_ASYNC|TMA implementation",
         "",
-        "The copies of GPUs before Hopper are simpler: no cluster, no predicate, "
-        "no swizzle without tiles, two dimensions, at least 4 bytes for each thread and elements in multiples of 128.",
+        "The copies of GPUs before Hopper are simpler: no cluster, no predicate, no swizzle without tiles, two "
+        "dimensions, at least 4 bytes for each thread and elements in multiples of 128.",
     ),
     (
         r"im2col",
         "src",
-        "An im2col copy takes an `im2col_ref` of rank 3 to 5, indexed by start and filter offsets, into an "
-        "untiled matrix in SMEM, without clusters and under lane semantics.",
+        "An im2col copy takes an `im2col_ref` of rank 3 to 5, indexed by start and filter offsets, into an untiled "
+        "matrix in SMEM, without clusters and under lane semantics.",
     ),
     (
         r"contiguous",
         "",
-        "The refs of a copy have to be contiguous in memory: a slice of a tiled ref that skips tiles, or a "
-        "view that leaves gaps, cannot be copied at once. Copy the whole ref, or give each part an allocation of its "
-        "own.",
+        "The refs of a copy have to be contiguous in memory: a slice of a tiled ref that skips tiles, or a view that "
+        "leaves gaps, cannot be copied at once. Copy the whole ref, or give each part an allocation of its own.",
     ),
     (r"5 dimensions", "", "A copy has at most five dimensions, tiles counted: drop or merge dimensions."),
     (
@@ -185,8 +183,8 @@ _TOLD = (
     (
         r"No cluster axes|minormost cluster axis",
         "collective_axis",
-        "Two blocks that multiply together are neighbours along "
-        "the last axis of the cluster: `collective_axis` has to name it, and the kernel needs a cluster.",
+        "Two blocks that multiply together are neighbours along the last axis of the cluster: `collective_axis` has "
+        "to name it, and the kernel needs a cluster.",
     ),
     (r"CTA-local barriers", "", "A block can wait on its own barriers only, not on those of another block."),
     (r"leader tracking", "", "A leader-tracked cluster barrier follows one axis of the cluster."),

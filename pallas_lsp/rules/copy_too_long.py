@@ -65,8 +65,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     tiles = "" if len(shape) == len(whole) else f" (as tiles {shape_text(shape)})"
     text = (
         f"{source} is {shape_text(whole)}{tiles}: {long[0]} elements in one dimension, but a copy between GMEM and "
-        "SMEM "
-        f"moves at most {_MOST} in each."
+        f"SMEM moves at most {_MOST} in each."
     )
     related = copy.smem.related(context, f"{source} is allocated here.")
     location = place(context, fault, "src" if copy.smem is copy.src else "dst")

@@ -81,8 +81,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         fixes = list(_retyped(context, fault, copy))
     elif copy.src.shape != copy.dst.shape and "partitioned" not in fault.message:
         text = (
-            f"{src} is {shape_text(copy.src.shape)} and {dst} is {shape_text(copy.dst.shape)}: a copy between GMEM and "
-            "SMEM needs the same shape on both sides."
+            f"{src} is {shape_text(copy.src.shape)} and {dst} is {shape_text(copy.dst.shape)}: a copy between GMEM "
+            "and SMEM needs the same shape on both sides."
         )
         fixes = list(_reshaped(context, fault, copy))
     else:

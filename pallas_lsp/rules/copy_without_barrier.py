@@ -37,6 +37,7 @@ import ast
 from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.gpu_copies import barriers_in
 from pallas_lsp.rules.shared.gpu_operands import MGPU, PRIMITIVES, call_spot, place
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
@@ -78,20 +79,15 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 
 def _fix(path: str, syntax: Syntax, call: ast.Call, given: ast.expr | None) -> Fix | None:
-    """The barrier that the same function waits on."""
+    """The barrier of the same function."""
     function = syntax.function(call)
     if function is None:
         return None
-    waited = [
-        node.args[0]
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and (syntax.called(node) or "").endswith("barrier_wait") and node.args
-    ]
-    names = {syntax.source(node) for node in waited}
+    names = barriers_in(syntax, function)
     if len(names) != 1:
         return None
     edits = Editor(path, syntax)
-    name = names.pop()
+    name = names[0]
     if given is not None:
         edits.replace(given, name)
     elif call.keywords:

@@ -75,16 +75,14 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if in_smem:
         text = (
             f"`{source}` {doing} a value whose layout meets the banks of shared memory: neighbouring threads would "
-            "wait "
-            "for each other. Give the ref in SMEM a tiling and swizzle that suit the layout "
+            "wait for each other. Give the ref in SMEM a tiling and swizzle that suit the layout "
             "(`transforms=(plgpu.TilingTransform((8, n)), plgpu.SwizzleTransform(128))`), or say `optimized=False`."
         )
     else:
         text = (
             f"`{source}` {doing} a value in pieces that do not fill the 32-byte sectors of global memory, as values "
-            "in the "
-            "layout of a matrix product do. Go through SMEM (`plgpu.copy_smem_to_gmem`, `plgpu.copy_gmem_to_smem`), or "
-            "say with `optimized=False` that the slow access is wanted."
+            "in the layout of a matrix product do. Go through SMEM (`plgpu.copy_smem_to_gmem`, "
+            "`plgpu.copy_gmem_to_smem`), or say with `optimized=False` that the slow access is wanted."
         )
     fixes = list(_fixes(context, spot, stores, ref)) if spot is not None else []
     return finding(__name__, fault, context, narrowed(place, context), text, (), fixes)

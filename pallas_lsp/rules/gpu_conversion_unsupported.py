@@ -129,8 +129,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if narrow:
         text = (
             f"`{source}` computes on {given}, but the GPU has no arithmetic on elements narrower than 16 bits: "
-            "convert to a "
-            "wider type first, and back at the end."
+            "convert to a wider type first, and back at the end."
         )
         fixes = list(_widened(spot, given)) if spot is not None else []
     elif "accuracy" in message:

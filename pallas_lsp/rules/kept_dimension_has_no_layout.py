@@ -64,8 +64,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     source = short(spot.source, 60)
     text = (
         f"`{source}` keeps a dimension of size 1, and a value of that shape is no whole number of tiles of any layout "
-        "of "
-        "registers. Reduce without `keepdims`, and spread the result with `jax.lax.broadcast_in_dim`."
+        "of registers. Reduce without `keepdims`, and spread the result with `jax.lax.broadcast_in_dim`."
     )
     return finding(__name__, fault, context, spot.location, text, (), [_fix(fault, context, spot)])
 

@@ -47,9 +47,10 @@ from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.gpu_layouts import INFERENCE, Part, conflict, inferred
 from pallas_lsp.rules.shared.gpu_mma import ALIAS
 from pallas_lsp.rules.shared.gpu_operands import MGPU, PLGPU, called
-from pallas_lsp.rules.shared.gpu_rewrites import loaded_with_layout
+from pallas_lsp.rules.shared.gpu_rewrites import load_in_layout, loaded_with_layout
 from pallas_lsp.rules.shared.gpu_semantics import under_warpgroup_semantics
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.replacements import rank_of
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
@@ -106,8 +107,8 @@ def _of_parts(fault: Fault, context: Context, parts: Sequence[Part]) -> Finding:
     elif layouts:
         first = asking[0]
         text = (
-            f"`{source}` is {meeting[-1].what}, which cannot work on {first.layout}, the layout that {first.what} asks "
-            f"for{first.line}."
+            f"`{source}` is {meeting[-1].what}, which cannot work on {first.layout}, the layout that {first.what} "
+            f"asks for{first.line}."
         )
     else:
         text = f"`{source}` is {meeting[-1].what}, for which no layout fits: neither its operand's nor any other."
@@ -116,14 +117,14 @@ def _of_parts(fault: Fault, context: Context, parts: Sequence[Part]) -> Finding:
         for p in _first_of_each(asking)
         if p.spot is not None and p.spot.location != place
     ]
-    return finding(__name__, fault, context, narrowed(place, context), text, related, list(_fixes(asking)))
+    return finding(__name__, fault, context, narrowed(place, context), text, related, list(_fixes(context, asking)))
 
 
 def _first_of_each(parts: Sequence[Part]) -> list[Part]:
     return list({p.layout: p for p in reversed(parts)}.values())[::-1]
 
 
-def _fixes(asking: Sequence[Part]) -> Iterator[Fix | None]:
+def _fixes(context: Context, asking: Sequence[Part]) -> Iterator[Fix | None]:
     """Every layout cast given the layout that another operation asks for, or taken out."""
     for part in asking:
         if part.operation != "layout_cast" or part.spot is None:
@@ -140,15 +141,17 @@ def _fixes(asking: Sequence[Part]) -> Iterator[Fix | None]:
             name = edits.spell(f"{PLGPU}.Layout", call, ALIAS)
             if name is not None:
                 edits.replace(layout, other.replace("plgpu.Layout", name, 1))
-                yield suggested(f"Ask for `{other}` in this cast", edits)
-                yield from _loaded(part.spot, call, value, other, name)
+                yield suggested(f"Ask for `{other}` instead of `{part.layout}`", edits)
+                yield from _loaded(context, part.spot, call, value, other, name)
         if value is not None:
             edits = Editor(part.spot.path, part.spot.syntax)
             edits.replace(call, part.spot.syntax.source(value))
-            yield suggested("Leave the cast out: the layout is inferred", edits)
+            yield suggested(f"Leave the cast to `{part.layout}` out: the layout is inferred", edits)
 
 
-def _loaded(spot: Spot, call: ast.Call, value: ast.expr | None, layout: str, name: str) -> Iterator[Fix | None]:
+def _loaded(
+    context: Context, spot: Spot, call: ast.Call, value: ast.expr | None, layout: str, name: str
+) -> Iterator[Fix | None]:
     """The value of a cast loaded in the layout, by the slow load that every ref allows."""
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Constant):
         return
@@ -157,19 +160,17 @@ def _loaded(spot: Spot, call: ast.Call, value: ast.expr | None, layout: str, nam
     if load is None:
         return
     ref = spot.syntax.source(value.value)
-    for index in ("", ", ()"):
-        edits = Editor(spot.path, spot.syntax)
-        wanted = layout.replace("plgpu.Layout", name, 1)
-        edits.replace(call, f"{load}({ref}{index}, layout={wanted}, optimized=False)")
-        yield suggested(f"Load it in `{layout}`, slowly (`optimized=False`)", edits)
+    index = ", ()" if () < context.jax < (0, 11) else ""
+    wanted = layout.replace("plgpu.Layout", name, 1)
+    edits.replace(call, f"{load}({ref}{index}, layout={wanted}, optimized=False)")
+    yield suggested(f"Load `{ref}` in `{layout}`, slowly (`optimized=False`)", edits)
 
 
 def _unexplained(fault: Fault, context: Context) -> Finding:
     place = narrowed(context.locate(fault), context)
     text = (
         "jax finds no layouts for the values of this kernel that suit all its operations, and does not tell which of "
-        "them "
-        "disagree. Ask for the layouts that are meant with `plgpu.layout_cast`, one value at a time."
+        "them disagree. Ask for the layouts that are meant with `plgpu.layout_cast`, one value at a time."
     )
     return finding(__name__, fault, context, place, text)
 
@@ -180,10 +181,8 @@ def _pointwise(fault: Fault, context: Context) -> Finding:
     source = short(context.source(place), 50)
     text = (
         f"`{source}` combines {types} of different layouts: under lane semantics the layout of a value comes from how "
-        "it "
-        "was loaded or computed, and is not changed. Cast one with `plgpu.layout_cast`, or use warpgroup semantics, "
-        "which "
-        "infer layouts."
+        "it was loaded or computed, and is not changed. Cast one with `plgpu.layout_cast`, or use warpgroup "
+        "semantics, which infer layouts."
     )
     fixes: list[Fix | None] = list(under_warpgroup_semantics(context, fault))
     fixes += _casts(context, fault)
@@ -191,12 +190,16 @@ def _pointwise(fault: Fault, context: Context) -> Finding:
 
 
 def _casts(context: Context, fault: Fault) -> Iterator[Fix | None]:
-    """A side that is a plain load, loaded in the layout of matrix products."""
+    """The sides that are plain loads, loaded in the layout of matrix products; one of them, and both."""
     place = context.locate(fault)
     syntax, node = context.syntax(place.path), context.node(place)
     if syntax is None or not isinstance(node, ast.BinOp):
         return
-    for side in (node.right, node.left):
+    types = fault.equation.inputs if fault.equation is not None else ()
+    sides = [
+        side for side, t in zip((node.left, node.right), types, strict=False) if rank_of(t) == 2 and "[1," not in t
+    ]
+    for side in reversed(sides):
         value = syntax.value(side)
         if isinstance(value, ast.Call) and called(syntax, value) == "layout_cast":
             given = syntax.arguments(value)
@@ -204,8 +207,12 @@ def _casts(context: Context, fault: Fault) -> Iterator[Fix | None]:
             edits = Editor(place.path, syntax)
             name = edits.spell(f"{PLGPU}.Layout", value, ALIAS)
             if layout is not None and operand is not None and name is not None:
-                yield from _loaded(Spot(place.path, syntax, value), value, operand, "plgpu.Layout.WGMMA", name)
+                yield from _loaded(context, Spot(place.path, syntax, value), value, operand, "plgpu.Layout.WGMMA", name)
         yield from loaded_with_layout(context, Spot(place.path, syntax, node), side)
+    edits = Editor(place.path, syntax)
+    refs = [load_in_layout(context, edits, syntax, side) for side in sides]
+    if len(refs) == 2 and None not in refs:
+        yield suggested(f"Load `{refs[0]}` and `{refs[1]}` in the layout `plgpu.Layout.WGMMA`", edits)
 
 
 def _cast(fault: Fault, context: Context) -> Finding:

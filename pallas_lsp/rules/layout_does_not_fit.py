@@ -50,6 +50,7 @@ from pallas_lsp.rules.shared.gpu_sizes import everywhere, multiple
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
 SPECIFICITY = 35
@@ -75,6 +76,7 @@ SITES = (
 )
 _SHAPE = re.compile(r"(?:apply to shape|operand shape:?|memref<|vector<)\s*[\[(]?(?P<shape>[\d, x]+)")
 _TILES = re.compile(r"[Tt]iling \(\((?P<tile>\d+(?:, \d+)*),?\)|tiles=\(\((?P<tile2>\d+(?:, \d+)*),?\)")
+_UNSIZED = re.compile(r"FragLayout\.__init__\(\) missing")
 _THREADS = 128
 
 
@@ -84,6 +86,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     spot = Spot(place.path, syntax, node) if syntax is not None and isinstance(node, ast.expr) else None
     if raised_in(fault, CORE, "check_no_args", "to_mgpu") and "with arguments" in fault.message:
         return _arguments(fault, context, spot)
+    if _UNSIZED.search(fault.message):
+        return _unsized(fault, context, spot)
     if raised_in(fault, LOWERING, "_iota_lowering") and "layout" in fault.message:
         return _unknown(fault, context, spot) if made_iota(spot) else None
     if raised_in(fault, LOWERING, "_layout_cast_lowering_wg", "_relayout_lowering_wg"):
@@ -108,8 +112,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         source = short(context.source(place), 50)
         text = (
             f"`{source}` moves elements narrower than a byte, which threads cannot share out: convert the array to "
-            "int8 "
-            "before the launch, or the value before it is stored."
+            "int8 before the launch, or the value before it is stored."
         )
         return finding(__name__, fault, context, narrowed(place, context), text)
     fits_not = raised_in(fault, _ARRAY, "fail", "_tiled_wgmma_layout") or raised_in(
@@ -140,20 +143,21 @@ def _text(shape: tuple[int, ...]) -> str:
 
 
 def _size(fault: Fault, context: Context, place: Location, shape: tuple[int, ...]) -> Finding:
-
+    syntax, node = context.syntax(place.path), context.node(place)
+    statement = syntax.statement(node) if syntax is not None and isinstance(node, ast.Subscript) else None
+    if syntax is not None and isinstance(statement, ast.Assign) and node in statement.targets:
+        place = Location(place.path, syntax.range(statement.value))
     count = math.prod(shape)
     source = short(context.source(place), 50)
     text = (
         f"`{source}` is a value of shape {_text(shape)}: {count} elements, which cannot be spread evenly over the "
-        f"{_THREADS} "
-        f"threads of a warpgroup. A value in registers has a multiple of {_THREADS} elements, or is a single number "
-        "(`ref[i, j]`)."
+        f"{_THREADS} threads of a warpgroup. A value in registers has a multiple of {_THREADS} elements, or is a "
+        "single number (`ref[i, j]`)."
     )
     return finding(__name__, fault, context, narrowed(place, context), text)
 
 
 def _tiles(fault: Fault, context: Context, place: Location, spot: Spot | None, shape: tuple[int, ...]) -> Finding:
-
     match = _TILES.search(fault.message)
     tile = tuple(int(n) for n in (match["tile"] or match["tile2"]).split(",")) if match is not None else (64, 8)
     source = short(context.source(place), 50)
@@ -203,13 +207,52 @@ def _arguments(fault: Fault, context: Context, spot: Spot | None) -> Finding:
     return finding(__name__, fault, context, place, text, (), fixes)
 
 
+def _unsized(fault: Fault, context: Context, spot: Spot | None) -> Finding:
+    """A layout with sizes that is given none."""
+    statement = spot.syntax.statement(spot.node) if spot is not None else None
+    named = [
+        n
+        for n in ast.walk(statement or ast.Module([], []))
+        if isinstance(n, ast.Attribute) and n.attr == "WG_STRIDED" and spot and not _is_called(spot.syntax, n)
+    ]
+    shape = _result_shape(fault)
+    example = _strided("plgpu.Layout", shape or (64, 128))[-1]
+    text = f"A strided layout is made for one shape, with the number of neighbouring elements of a thread: `{example}`."
+    if spot is None or len(named) != 1:
+        return finding(__name__, fault, context, narrowed(context.locate(fault), context), text)
+    fixes = []
+    for layout in _strided(spot.syntax.source(named[0].value), shape) if shape is not None else ():
+        edits = Editor(spot.path, spot.syntax)
+        edits.replace(named[0], layout)
+        fixes.append(suggested(f"Write `{layout}`", edits))
+    return finding(__name__, fault, context, spot.at(named[0]).location, text, (), fixes)
+
+
+def _is_called(syntax: Syntax, node: ast.expr) -> bool:
+    parent = syntax.parent(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _result_shape(fault: Fault) -> tuple[int, ...] | None:
+    inside = (
+        fault.equation.outputs[0].partition("[")[2].rstrip("]") if fault.equation and fault.equation.outputs else ""
+    )
+    return tuple(int(p) for p in inside.split(",")) if inside else None
+
+
+def _strided(layout: str, shape: tuple[int, ...]) -> list[str]:
+    """The strided layouts of a shape with the longest possible vectors, and with pairs."""
+    longest = next((v for v in (4, 2, 1) if math.prod(shape) % (_THREADS * v) == 0), None)
+    vectors = list(dict.fromkeys((longest, min(longest, 2)))) if longest else []
+    return [f"{layout}.WG_STRIDED({_text(shape)}, vec_size={vector})" for vector in vectors]
+
+
 def _unknown(fault: Fault, context: Context, spot: Spot | None) -> Finding:
     place = context.locate(fault)
     source = short(context.source(place), 50)
     text = (
         f"`{source}` has no layout yet: under lane semantics it has to be said how an iota is spread over the "
-        "threads, with "
-        "`plgpu.layout_cast` right around it."
+        "threads, with `plgpu.layout_cast` right around it."
     )
     fixes: list[Fix | None] = list(_iota_casts(fault, spot)) if spot is not None else []
     fixes += under_warpgroup_semantics(context, fault)
@@ -217,10 +260,7 @@ def _unknown(fault: Fault, context: Context, spot: Spot | None) -> Finding:
 
 
 def _iota_casts(fault: Fault, spot: Spot) -> Iterator[Fix | None]:
-    shape = None
-    if fault.equation is not None and fault.equation.outputs:
-        inside = fault.equation.outputs[0].partition("[")[2].rstrip("]")
-        shape = tuple(int(p) for p in inside.split(",")) if inside else None
+    shape = _result_shape(fault)
     if shape is None:
         return
     edits = Editor(spot.path, spot.syntax)
@@ -228,12 +268,9 @@ def _iota_casts(fault: Fault, spot: Spot) -> Iterator[Fix | None]:
     layout = edits.spell(f"{PLGPU}.Layout", spot.node, ALIAS)
     if cast is None or layout is None:
         return
-    vector = next((v for v in (4, 2, 1) if math.prod(shape) % (_THREADS * v) == 0), None)
-    names = [f"{layout}.WG_STRIDED({_text(shape)}, vec_size={vector})"] if vector else []
+    names = _strided(layout, shape)
     if len(shape) == 2 and shape[0] % 64 == 0 and shape[1] % 8 == 0:
         names.append(f"{layout}.WGMMA")
-    if vector and vector > 2:
-        names.insert(1, f"{layout}.WG_STRIDED({_text(shape)}, vec_size=2)")
     for name in names:
         edits = Editor(spot.path, spot.syntax)
         edits.replace(spot.node, f"{cast}({spot.source}, {name})")
@@ -255,9 +292,8 @@ def _broadcast(fault: Fault, context: Context, spot: Spot | None) -> Finding:
     else:
         text = (
             f"`{source}` is broadcast{types}, but its value lies in the layout of a plain load, which knows no rows "
-            "and "
-            "columns. Load it as the rows or columns of a tiled layout: "
-            "`plgpu.load(ref, layout=plgpu.Layout.WGMMA.reduce(1), optimized=False)` for one value for each row."
+            "and columns. Load it as the rows or columns of a tiled layout: `plgpu.load(ref, "
+            "layout=plgpu.Layout.WGMMA.reduce(1), optimized=False)` for one value for each row."
         )
     fixes = list(_broadcast_fixes(context, fault, spot)) if spot is not None else []
     fixes += under_warpgroup_semantics(context, fault)

@@ -85,14 +85,13 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     source = short(context.source(place), 50)
     if branches:
         text = (
-            f"The branches of `{source}` give their results in different layouts, but a value has one layout after the "
-            "branch, whichever was taken. Cast the results to one layout with `plgpu.layout_cast`."
+            f"The branches of `{source}` give their results in different layouts, but a value has one layout after "
+            "the branch, whichever was taken. Cast the results to one layout with `plgpu.layout_cast`."
         )
     else:
         text = (
             f"`{source}` carries a value whose layout changes from one step to the next, but a loop keeps it in the "
-            "same "
-            "registers. Cast the start value to the layout that it has after a step."
+            "same registers. Cast the start value to the layout that it has after a step."
         )
         if match := _STRIDED.search(fault.message):
             text += f" That is plgpu.Layout.WG_STRIDED(({match['shape']}), vec_size={match['vec']})."

@@ -6,7 +6,7 @@ names than dimensions, `num_threads` without `thread_name`, too many threads, a 
 ## Why it is wrong
 Each dimension of `grid=` and `cluster=` has a name, by which the body asks for its index (`jax.lax.axis_index("m")`).
 `num_threads=` and `thread_name=` come together; a thread is a warpgroup of 128 CUDA threads, and a block has at most
-2048 of those. CUDA's clusters have up to three dimensions.
+1024 of those, 8 threads. CUDA's clusters have up to three dimensions.
 
 ## Example
 ```python
@@ -45,7 +45,7 @@ SINCE = "0.1.0"
 SITES = ((CORE, "Mesh.__post_init__"),)
 _SPARE = ("i", "j", "k", "l")
 _PAIRS = (("grid", "grid_names", "grid_names must"), ("cluster", "cluster_names", "cluster_names must"))
-_MOST_THREADS = 16
+_MOST_THREADS = 8
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -70,8 +70,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         count = mesh.get("num_threads")
         text = (
             f"`num_threads={count}` asks for {int(count) * 128 if isinstance(count, int) else 'too many'} CUDA "
-            "threads in "
-            f"a block (128 for each thread), but a block has at most 2048: {_MOST_THREADS} threads."
+            f"threads in a block (128 for each thread), but a block has at most 1024: {_MOST_THREADS} threads."
         )
         fixes = []
         if spot is not None:

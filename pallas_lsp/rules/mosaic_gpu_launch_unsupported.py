@@ -156,9 +156,8 @@ _TOLD = (
     (r"Scalar prefetch", "Mosaic GPU has no scalar prefetch: read the numbers from a ref in GMEM, `indices_ref[i]`."),
     (
         r"blocks in GMEM",
-        "Without a pipeline a ref in GMEM is always the whole array: leave the block shape and the index "
-        "map out of the spec, and take the block in the body (`x_ref.at[pl.ds(i * n, n)]`) or with "
-        "`plgpu.emit_pipeline`.",
+        "Without a pipeline a ref in GMEM is always the whole array: leave the block shape and the index map out of "
+        "the spec, and take the block in the body (`x_ref.at[pl.ds(i * n, n)]`) or with `plgpu.emit_pipeline`.",
     ),
     (r"Only Blocked indexing", "Mosaic GPU's block specs count in blocks: `pl.Element` is not supported here."),
     (r"Pipeline mode", "Mosaic GPU's block specs have no `pipeline_mode`: use `plgpu.emit_pipeline`."),
@@ -179,10 +178,8 @@ _TOLD = (
     (r"[Bb]uffer poisoning", "Buffers cannot be poisoned on GPUs."),
     (
         r"get_global only supports semaphores|Unsupported memory space|To allocate global semaphores",
-        "`{source}` allocates "
-        "memory that a kernel cannot allocate: only SMEM, TMEM, barriers, accumulators and semaphores are allocated "
-        "inside. "
-        "Memory in GMEM is an input or output of the kernel.",
+        "`{source}` allocates memory that a kernel cannot allocate: only SMEM, TMEM, barriers, accumulators and "
+        "semaphores are allocated inside. Memory in GMEM is an input or output of the kernel.",
     ),
     (
         r"Can't convert to ref",
@@ -190,16 +187,15 @@ _TOLD = (
     ),
     (
         r"Unsupported mesh|[Mm]eshes are not|mesh/function|is not supported by the Mosaic GPU backend",
-        "This kernel is written "
-        "for a mesh that is none of Mosaic GPU's: launch it with `plgpu.kernel`, or `pl.core_map` on a `plgpu.Mesh` or "
-        "`plgpu.WarpMesh`.",
+        "This kernel is written for a mesh that is none of Mosaic GPU's: launch it with `plgpu.kernel`, or "
+        "`pl.core_map` on a `plgpu.Mesh` or `plgpu.WarpMesh`.",
     ),
     (r"core_index is specified", "GPUs have no cores to signal: leave `core_index` out."),
     (r"GPU-local semaphore", 'A semaphore of another device is signalled through system memory: `memory_scope="sys"`.'),
     (
         r"semaphores?.*outputs|cannot return semaphores",
-        "Semaphores cannot be outputs of a kernel: allocate them in the "
-        "scratch types, or before the kernels that share them.",
+        "Semaphores cannot be outputs of a kernel: allocate them in the scratch types, or before the kernels that "
+        "share them.",
     ),
     (r"Cannot pass semaphores", "Semaphores are given to a kernel as refs: wrap them in `jax.new_ref`."),
     (r"int32 values", "Semaphores count in int32, and devices are numbered in int32."),
@@ -209,10 +205,8 @@ _TOLD = (
     ),
     (
         r"device mesh|mesh context|single-device meshes|ShardingContext|device ordering|sharding context",
-        "This kernel talks "
-        "to other devices or runs on several: launch it inside `jax.shard_map` over all axes of the mesh, with "
-        "devices in "
-        "order.",
+        "This kernel talks to other devices or runs on several: launch it inside `jax.shard_map` over all axes of "
+        "the mesh, with devices in order.",
     ),
     (r"collective_axes", "The axes that are reduced or signalled have to be all axes of the mesh of devices."),
     (r"closed? over values|close over", "A kernel cannot use arrays from outside: pass them as inputs."),
@@ -225,8 +219,8 @@ _TOLD = (
     (r"Cannot specify both (?P<old>\w+) and (?P<new>\w+)", "`{old}` is the old name of `{new}`: give one of them."),
     (
         r"collective_axes is not supported in pallas_call",
-        "Blocks of a cluster can be shared in `plgpu.kernel` with "
-        "`plgpu.emit_pipeline_warp_specialized` only: leave `collective_axes` out.",
+        "Blocks of a cluster can be shared in `plgpu.kernel` with `plgpu.emit_pipeline_warp_specialized` only: leave "
+        "`collective_axes` out.",
     ),
     (r"not arrays", "A barrier is no array: it is allocated in `scratch_types` or with `pl.run_scoped`."),
     (
@@ -242,22 +236,22 @@ _TOLD = (
     ),
     (
         r"Misaligned barrier",
-        "Barriers lie at multiples of 8 bytes: an allocation before them has an odd size. Give it a "
-        "multiple of 8 bytes.",
+        "Barriers lie at multiples of 8 bytes: an allocation before them has an odd size. Give it a multiple of 8 "
+        "bytes.",
     ),
     (r"[Mm]etadata", "The metadata of a sparse product are uint2 values of shape (m, k // 4, 2)."),
     (r"No valid out swizzle", "The last dimension is no multiple of 16 bytes, so no swizzle fits it."),
     (
         r"im2col_ref|window_shape|pad_lo|padding\[",
-        "The window of an im2col view does not fit its array: 1 to 3 spatial "
-        "dimensions, a (low, high) pair of non-negative paddings for each, windows within the limits of the GPU.",
+        "The window of an im2col view does not fit its array: 1 to 3 spatial dimensions, a (low, high) pair of "
+        "non-negative paddings for each, windows within the limits of the GPU.",
     ),
     (
         r"inline_mgpu|return type|Expected a FragmentedArray|Mismatched type|type mismatch|mismatch: expected|"
         r"Unexpected type|"
         r"Unexpected layout|Output layout|Expected 0D|WGSplat",
-        "The values that a `plgpu.inline_mgpu` block gets or returns are "
-        "not those that `arg_types` and `return_type` say: same tree, shape, element type and layout.",
+        "The values that a `plgpu.inline_mgpu` block gets or returns are not those that `arg_types` and "
+        "`return_type` say: same tree, shape, element type and layout.",
     ),
     (r"128 bits", "The response of a cluster cancel is a ref of 128 bits in SMEM."),
     (
@@ -275,8 +269,8 @@ _TOLD = (
         r"Incompatible shapes for matrix|[Oo]perand dtypes must match|accumulators? (?:was|supported)|operand type|"
         r"m_warps|"
         r"MMALayouts|[MNK] mismatch|Dtype mismatch",
-        "The operands of `plgpu.mma` do not fit together: (m, k) by (k, n), one "
-        "element type, an accumulator of float32 (int32 for integers, float64 for float64).",
+        "The operands of `plgpu.mma` do not fit together: (m, k) by (k, n), one element type, an accumulator of "
+        "float32 (int32 for integers, float64 for float64).",
     ),
     (r"for reduction: |Unsupported dtype for reduction", "A load of TMEM can reduce float32, int32 and uint32 only."),
     (r"dimensions|sharding", "A reshape in a kernel takes a shape alone, no `dimensions` and no `sharding`."),

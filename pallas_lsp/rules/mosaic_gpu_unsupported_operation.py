@@ -47,7 +47,7 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared import ref_loads, replacements
 from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.gpu_layouts import made_iota
+from pallas_lsp.rules.shared.gpu_layouts import conflict, inferred, made_iota
 from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU
 from pallas_lsp.rules.shared.gpu_rewrites import advice, elementwise, row_by_row, transposed_outside
 from pallas_lsp.rules.shared.places import Spot
@@ -78,7 +78,7 @@ _REMAINDER = re.compile(r"unsupported operand type\(s\) for (?P<op>\S+):")
 
 def judge(fault: Fault, context: Context) -> Finding | None:
     location = context.locate(fault)
-    name = _name(fault) or _inside(fault, context)
+    name = _name(fault, context) or _inside(fault, context)
     if name is None:
         return None
     details = Details(fault, context, re.compile("").match("") or _never())
@@ -96,7 +96,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         location = narrowed(location, context)
     quoted = source if source == "This kernel" else f"`{source}`"
     text = f"{quoted} needs `{name}`, which {what} does not have. {advice(name)}"
-    if name == "slice":
+    if name == "slice" and spot is not None and isinstance(spot.node, ast.Call):
+        text = (
+            f"`{source}` takes a value in registers apart (`slice`), which {what} cannot do here. Read the parts from "
+            "the ref, and store each into its place."
+        )
+    elif name == "slice":
         text = f"`{source}` takes every n-th element of a value in registers, which {what} cannot do. {advice(name)}"
     reads = next((f.title.partition("`")[2].partition("`")[0] for f in fixes if f.title.startswith("Read `")), None)
     if reads is not None:
@@ -138,12 +143,15 @@ def _never() -> re.Match[str]:
     raise AssertionError("an empty pattern matches")
 
 
-def _name(fault: Fault) -> str | None:
+def _name(fault: Fault, context: Context) -> str | None:
     for pattern in (_UNIMPLEMENTED, _RESOURCES):
         if (match := pattern.search(fault.message)) is not None:
             return match["name"]
     if raised_in(fault, LOWERING, "_slice_lowering_rule", "_slice_lowering_rule_wg"):
         return "slice"
+    parts = conflict(fault, context) if inferred(fault) else []
+    if parts and parts[-1].operation == "vector_concat" and not any(part.layout for part in parts):
+        return "concatenate"
     if raised_in(fault, LOWERING, "_program_id_lowering_rule"):
         return "program_id"
     if raised_in(fault, f"{MGPU}layout_inference.py", "gather_constraints") or raised_in(
@@ -163,8 +171,8 @@ def _name(fault: Fault) -> str | None:
 def _fixes(context: Context, fault: Fault, details: Details, spot: Spot | None, name: str) -> list[Fix]:
     if spot is None:
         return []
-    found: list[Fix | None] = list(replacements.fixes(details))
-    if name in ("gather", "slice") and not found:
+    found: list[Fix | None] = list(replacements.fixes(details)) if name != "slice" else []
+    if name == "gather" and not found:
         found.append(ref_loads.read_parts(spot, replacements.rank_of(details.inputs(0))))
     if name == "gather":
         found = [row_by_row(spot)]

@@ -21,7 +21,7 @@ def body(x_gmem, o_gmem, x_smem, barrier):
 ```
 
 ## Fix safety
-This rule offers no fix.
+The fixes are suggestions: another barrier of the same function, or a wait where a barrier is read for nothing.
 
 ## Applies to
 Mosaic GPU; jax 0.10, 0.11 and 0.12.
@@ -34,11 +34,28 @@ jax does not check it: it fails in `_barrier_wait_lowering`, `_barrier_arrive_lo
 
 from __future__ import annotations
 
-from pallas_lsp.model import Fault, Finding
+import ast
+from collections.abc import Iterator
+
+from pallas_lsp.model import Fault, Finding, Fix, Location
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU, PRIMITIVES, Operand, operands, place, quoted
+from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.gpu_copies import barriers_in
+from pallas_lsp.rules.shared.gpu_mma import ALIAS
+from pallas_lsp.rules.shared.gpu_operands import (
+    LOWERING,
+    MGPU,
+    PLGPU,
+    PRIMITIVES,
+    Operand,
+    argument,
+    operands,
+    place,
+    quoted,
+)
+from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
 SPECIFICITY = 54
@@ -68,7 +85,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         what = f"{given.type} in {given.space.upper()}"
         text = f"{source} is no barrier but a ref, {what}: `{name}` needs what `plgpu.Barrier(...)` allocates."
         related = given.related(context, "It is allocated here.")
-        return finding(__name__, fault, context, place(context, fault, "barrier"), text, related)
+        fixes = _others(argument(context, fault, "barrier"))
+        return finding(__name__, fault, context, place(context, fault, "barrier"), text, related, fixes)
     if name in _ON_ARRAYS:
         given = next((o for o in found.values() if _is_barrier(o)), None)
         if given is None:
@@ -78,8 +96,34 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             f"`{short(context.source(location), 40)}` reads or stores a barrier, which has no value: wait on it with "
             "`plgpu.barrier_wait`, arrive on it with `plgpu.barrier_arrive`."
         )
-        return finding(__name__, fault, context, location, text, given.related(context, "It is allocated here."))
+        related = given.related(context, "It is allocated here.")
+        return finding(__name__, fault, context, location, text, related, [_wait(context, location)])
     return None
+
+
+def _others(given: Spot | None) -> Iterator[Fix | None]:
+    """The barriers that the same function names elsewhere."""
+    function = given.syntax.function(given.node) if given is not None else None
+    if given is None or function is None:
+        return
+    for name in barriers_in(given.syntax, function):
+        if name != given.source:
+            edits = Editor(given.path, given.syntax)
+            edits.replace(given.node, name)
+            yield suggested(f"Use the barrier `{name}`", edits)
+
+
+def _wait(context: Context, location: Location) -> Fix | None:
+    """A barrier that is read, where nothing is done with what was read: a wait was meant."""
+    syntax, node = context.syntax(location.path), context.node(location)
+    if syntax is None or not isinstance(node, ast.Subscript) or not isinstance(syntax.parent(node), ast.Expr):
+        return None
+    edits = Editor(location.path, syntax)
+    name = edits.spell(f"{PLGPU}.barrier_wait", node, ALIAS)
+    if name is None:
+        return None
+    edits.replace(node, f"{name}({syntax.source(node.value)})")
+    return suggested("Wait on it", edits)
 
 
 def _is_barrier(operand: Operand) -> bool:

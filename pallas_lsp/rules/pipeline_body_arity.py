@@ -73,8 +73,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     refs = f"{inputs} input ref{_s(inputs)} and {outputs} output ref{_s(outputs)}" if counts else "a ref for each spec"
     text = (
         f"The body of this pipeline takes {takes} parameter{_s(takes)}, but is called with {wanted}: the indices of "
-        "the "
-        f"step, {refs}{carry}."
+        f"the step, {refs}{carry}."
     )
     place = head_location(pipeline.spot.path, pipeline.spot.syntax, function)
     related = [Related(pipeline.name, "The pipeline is made here.")]

@@ -37,7 +37,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from pallas_lsp.model import Fault, Finding, Fix
+from pallas_lsp.model import Fault, Finding, Fix, Location
 from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, head_location, positional, unused
@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.gpu_mma import set_keyword
 from pallas_lsp.rules.shared.gpu_operands import PIPELINE
 from pallas_lsp.rules.shared.gpu_pipelines import Pipeline, pipeline_of
 from pallas_lsp.rules.shared.launches import function_at
+from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
@@ -77,8 +78,7 @@ _TOLD = (
         "pipeline_mode",
         "in_specs",
         "The specs of this pipeline have no `pipeline_mode`: how many steps are buffered is `max_concurrent_steps=` "
-        "of the "
-        "pipeline.",
+        "of the pipeline.",
     ),
     (
         "Output BlockSpecs cannot have collective",
@@ -99,27 +99,26 @@ _TOLD = (
     (
         "same delay_release",
         "in_specs",
-        "All inputs of a warp-specialized pipeline are released after the same number of "
-        "steps: give them one `delay_release`.",
+        "All inputs of a warp-specialized pipeline are released after the same number of steps: give them one "
+        "`delay_release`.",
     ),
     (
         "Memory thread must be the last",
         "num_compute_wgs",
-        "The thread that copies has to be the last one of the kernel: "
-        "the launch has to have one thread more than `num_compute_wgs`, {num_compute_wgs}.",
+        "The thread that copies has to be the last one of the kernel: the launch has to have one thread more than "
+        "`num_compute_wgs`, {num_compute_wgs}.",
     ),
     (
         "dependency on the grid",
         "in_specs",
-        "Every input block of a warp-specialized pipeline has to depend on the step: an "
-        "index map that ignores the grid copies the same block each time. Copy such an input once, before the "
-        "pipeline.",
+        "Every input block of a warp-specialized pipeline has to depend on the step: an index map that ignores the "
+        "grid copies the same block each time. Copy such an input once, before the pipeline.",
     ),
     (
         "SMEM outputs are not supported",
         "out_specs",
-        "A pipeline with several compute warpgroups has no outputs: leave "
-        "`out_specs` out and store the results in the body.",
+        "A pipeline with several compute warpgroups has no outputs: leave `out_specs` out and store the results in "
+        "the body.",
     ),
     ("more than once", "body", "The pipeline is run more than once in `compute_context`: it runs exactly once."),
     (
@@ -130,8 +129,8 @@ _TOLD = (
     (
         "Pipeline state should not",
         "pipeline_state",
-        "`pipeline_state` is for a pipeline that gets its buffers: leave it "
-        "out, or call the pipeline with `get_allocations`.",
+        "`pipeline_state` is for a pipeline that gets its buffers: leave it out, or call the pipeline with "
+        "`get_allocations`.",
     ),
     (
         "pipeline of pipelines is not supported with dynamic",
@@ -141,8 +140,8 @@ _TOLD = (
     (
         "divisible by max_concurrent_steps",
         "max_concurrent_steps",
-        "Pipelines that follow on each other need a number of "
-        "steps that `max_concurrent_steps`, {max_concurrent_steps}, divides.",
+        "Pipelines that follow on each other need a number of steps that `max_concurrent_steps`, "
+        "{max_concurrent_steps}, divides.",
     ),
     (
         "not supported with delay_release",
@@ -181,14 +180,10 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if (match := _STEPS.search(fault.message)) is not None:
         return _steps(fault, context, pipeline, int(match["steps"]), int(match["delay"]))
     if "safe_map()" in fault.message:
-        spot = pipeline.argument("in_specs") if pipeline is not None else None
-        text = (
-            "The index map of a block of this pipeline gives another number of indices than the block has dimensions."
-        )
-        return finding(__name__, fault, context, spot.location if spot is not None else place, text)
+        return _index_count(fault, context, pipeline, place)
     for words, keyword, told in _TOLD:
         if words in fault.message:
-            spot = pipeline.argument(keyword) if pipeline is not None else None
+            spot = (_part(pipeline, words) or pipeline.argument(keyword)) if pipeline is not None else None
             location = narrowed(spot.location, context) if spot is not None else place
             values = {"grid": "", "num_compute_wgs": "", "max_concurrent_steps": ""}
             if spot is not None and keyword in values:
@@ -196,6 +191,45 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             text = told.format(**values).replace(", .", ".").replace(", , ", ", ").replace(",  divides", " divides")
             return finding(__name__, fault, context, location, text, (), _fixes(words, pipeline))
     return None
+
+
+_OPTIONS = {
+    "pipeline_mode": ("pipeline_mode",),
+    "Output BlockSpecs cannot have collective": ("collective_axes", "out_specs"),
+    "single collective axis": ("collective_axes",),
+    "collective_axes": ("collective_axes",),
+    "same delay_release": ("delay_release",),
+    "not supported with delay_release": ("delay_release",),
+}
+
+
+def _part(pipeline: Pipeline, words: str) -> Spot | None:
+    """The part of a spec that jax complains of."""
+    if words in _OPTIONS:
+        return pipeline.spec_option(*_OPTIONS[words])
+    if words == "dependency on the grid":
+        for spot, _ in pipeline.index_maps("in_specs"):
+            if isinstance(spot.node, ast.Lambda) and all(unused(spot.syntax, p) for p in positional(spot.node)):
+                return spot
+    return None
+
+
+def _index_count(fault: Fault, context: Context, pipeline: Pipeline | None, place: Location) -> Finding:
+    """An index map that gives another number of indices than its block has dimensions."""
+    for spot, shape in pipeline.index_maps() if pipeline is not None else ():
+        given = spot.node.body if isinstance(spot.node, ast.Lambda) else None
+        if given is None or not isinstance(shape, ast.Tuple):
+            continue
+        count = len(given.elts) if isinstance(given, ast.Tuple) else 1
+        if count != len(shape.elts):
+            text = (
+                f"This index map gives {count} ind{'ex' if count == 1 else 'ices'}, but its block has "
+                f"{len(shape.elts)} dimensions, {spot.syntax.source(shape)}: it gives one index for each."
+            )
+            return finding(__name__, fault, context, spot.at(given).location, text)
+    specs = pipeline.argument("in_specs") if pipeline is not None else None
+    text = "The index map of a block of this pipeline gives another number of indices than the block has dimensions."
+    return finding(__name__, fault, context, specs.location if specs is not None else place, text)
 
 
 def _index_map(fault: Fault, context: Context, pipeline: Pipeline | None) -> Finding | None:
@@ -246,13 +280,22 @@ def _rank(fault: Fault, context: Context, pipeline: Pipeline) -> Finding | None:
     match = _SHAPES.search(fault.message)
     if match is None:
         return None
-    spot = pipeline.argument("in_specs")
+    spot = _of_block(pipeline, match["block"]) or pipeline.argument("in_specs")
     text = (
         f"A block of this pipeline is ({match['block']}), but the part of its array that the index map takes is "
         f"({match['part']}): the block needs one entry for each dimension of the array."
     )
     place = narrowed(spot.location, context) if spot is not None else pipeline.name
     return finding(__name__, fault, context, place, text)
+
+
+def _of_block(pipeline: Pipeline, block: str) -> Spot | None:
+    """The shape of the block that is written with these numbers."""
+    for spec in pipeline.specs():
+        given = spec.syntax.arguments(spec.node).get(0, "block_shape") if isinstance(spec.node, ast.Call) else None
+        if given is not None and spec.syntax.source(given).replace(" ", "").strip("()") == block.replace(" ", ""):
+            return spec.at(given)
+    return None
 
 
 def _count(fault: Fault, context: Context, pipeline: Pipeline | None, specs: int, refs: int) -> Finding:
@@ -294,15 +337,12 @@ def _fixes(words: str, pipeline: Pipeline | None) -> Iterator[Fix | None]:
         return
     edits = Editor(pipeline.spot.path, pipeline.spot.syntax)
     found = 0
-    for keyword in ("in_specs", "out_specs"):
-        spot = pipeline.argument(keyword)
-        if spot is None or spot.path != pipeline.spot.path or (words.startswith("Output") and keyword == "in_specs"):
+    for spec in pipeline.specs(*(("out_specs",) if words.startswith("Output") else ())):
+        if not isinstance(spec.node, ast.Call) or spec.path != pipeline.spot.path:
             continue
-        value = spot.syntax.value(spot.node)
-        for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
-            unneeded = next((k for k in call.keywords if k.arg == unwanted), None)
-            if unneeded is not None:
-                edits.remove_argument(call, unneeded)
-                found += 1
+        unneeded = next((k for k in spec.node.keywords if k.arg == unwanted), None)
+        if unneeded is not None:
+            edits.remove_argument(spec.node, unneeded)
+            found += 1
     if found:
         yield suggested(f"Leave `{unwanted}` out", edits)

@@ -100,8 +100,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return finding(__name__, fault, context, place, f"`{source}` has no lowering: {told}.", (), _one_axis(spot))
     text = (
         f"`{source}` reduces along an axis, but the layout of its operand, that of a plain load, knows no rows and "
-        "columns: "
-        "it can only be reduced as a whole. Load it in a tiled layout, `plgpu.Layout.WGMMA`."
+        "columns: it can only be reduced as a whole. Load it in a tiled layout, `plgpu.Layout.WGMMA`."
     )
     operand = first_argument(spot) if spot is not None else None
     fixes: list[Fix | None] = []

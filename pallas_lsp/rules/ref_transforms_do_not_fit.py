@@ -52,11 +52,13 @@ from pallas_lsp.rules.shared.gpu_operands import (
     operands,
     shape_text,
 )
+from pallas_lsp.rules.shared.gpu_pipelines import pipeline_of
 from pallas_lsp.rules.shared.gpu_sizes import multiple, resized
 from pallas_lsp.rules.shared.launches import born
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
 SITES = (
@@ -81,10 +83,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     if not typed and made.tiling is not None and len(made.tiling) <= len(made.shape):
         return None
-    problem = _problem(made)
+    block = _of_pipeline(fault, context, made)
+    problem = _problem(made, "block" if block is not None else "ref")
     if problem is None:
         return None
-    spot = made.spot(context) or _block_spec(fault, context)
+    spot = block or made.spot(context) or _block_spec(fault, context)
     location = narrowed(spot.location, context) if spot is not None else context.locate(fault)
     return finding(
         __name__, fault, context, location, problem, _related(fault, context, location), _fixes(context, made)
@@ -108,10 +111,10 @@ def _made(fault: Fault) -> Allocation | None:
     return wrong[0] if wrong else None
 
 
-def _problem(made: Allocation) -> str | None:
+def _problem(made: Allocation, kind: str) -> str | None:
     shape, tiling, swizzle = made.shape, made.tiling, made.swizzle
     element = bits(made.dtype)
-    what = f"This ref is {shape_text(shape)}"
+    what = f"This {kind} is {shape_text(shape[1:] if kind == 'block' else shape)}"
     if tiling is not None:
         if len(tiling) > len(shape):
             return f"{what}, with {len(shape)} dimensions, but its tiling {shape_text(tiling)} has {len(tiling)}."
@@ -134,8 +137,8 @@ def _problem(made: Allocation) -> str | None:
     if last != row:
         rows = f"its tiles have {last} columns" if tiling is not None else f"it has {last} columns and no tiling"
         return (
-            f"A swizzle of {swizzle} bytes needs rows of {row} elements of {made.dtype}, but {rows}. Tile it by "
-            f"(8, {row})."
+            f"A swizzle of {swizzle} bytes needs rows of {row} elements of {made.dtype}, but {rows}. Tile it by (8, "
+            f"{row})."
         )
     return None
 
@@ -149,6 +152,23 @@ def _related(fault: Fault, context: Context, location: Location) -> list[Related
                 what = "tiling" if entry["kind"] == "TilingTransform" else "swizzle"
                 found.append(Related(spot.location, f"The {what} is made here."))
     return found[:2]
+
+
+def _of_pipeline(fault: Fault, context: Context, made: Allocation) -> Spot | None:
+    """The spec of the pipeline whose blocks the ref holds: such a ref has one more dimension, the steps."""
+    pipeline = pipeline_of(fault, context)
+    for spec in pipeline.specs() if pipeline is not None else ():
+        if not isinstance(spec.node, ast.Call) or not any(k.arg == "transforms" for k in spec.node.keywords):
+            continue
+        given = spec.syntax.arguments(spec.node).get(0, "block_shape")
+        shape = spec.syntax.value(given) if given is not None else None
+        sizes = [spec.syntax.value(e) for e in shape.elts] if isinstance(shape, ast.Tuple) else []
+        if len(sizes) == len(made.shape) - 1 and all(
+            not isinstance(size, ast.Constant) or size.value == known
+            for size, known in zip(sizes, made.shape[1:], strict=True)
+        ):
+            return spec
+    return None
 
 
 def _block_spec(fault: Fault, context: Context) -> Spot | None:
@@ -203,8 +223,22 @@ def _swizzle(fault: Fault, context: Context) -> Finding:
             if isinstance(number, int):
                 text = f"A swizzle is 32, 64 or 128 bytes, not {number}."
             location = Location(location.path, syntax.range(given))
-            for swizzle in _SWIZZLES:
+            for swizzle in _swizzles(syntax, node):
                 edits = Editor(location.path, syntax)
                 edits.replace(given, str(swizzle))
                 fixes.append(suggested(f"Swizzle by {swizzle} bytes", edits))
     return finding(__name__, fault, context, location, text, (), fixes)
+
+
+def _swizzles(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:
+    """The swizzles that the rows of the tiling in the same tuple have, of elements of the allocation around it."""
+    tiles = syntax.parent(node)
+    made = next((p for p in syntax.ancestors(node) if isinstance(p, ast.Call)), None)
+    given = syntax.arguments(made).get(1, "dtype") if made is not None else None
+    element = bits((syntax.dotted(given) or "").rpartition(".")[2]) if given is not None else 0
+    for other in tiles.elts if isinstance(tiles, ast.Tuple | ast.List) and element else ():
+        tiling = syntax.arguments(other).get(0, "tiling") if isinstance(other, ast.Call) and other is not node else None
+        last = tiling.elts[-1] if isinstance(tiling, ast.Tuple | ast.List) and tiling.elts else None
+        if isinstance(last, ast.Constant) and isinstance(last.value, int):
+            return tuple(s for s in _SWIZZLES if s * 8 // element == last.value) or _SWIZZLES
+    return _SWIZZLES

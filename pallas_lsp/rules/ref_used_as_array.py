@@ -83,8 +83,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     whole = isinstance(first, ast.Name)
     read = _read_text(line, first)
     message = (
-        f"`{short(line.syntax.source(first))}` is a ref{described if whole else ''}, a place in memory, but a value is "
-        f"needed here: read it with `{short(read, 50)}`."
+        f"`{short(line.syntax.source(first))}` is a ref{described if whole else ''}, a place in memory, but a value "
+        f"is needed here: read it with `{short(read, 50)}`."
     )
     related = [Related(line.at(other), "This is a ref, too.") for other in found[1:]]
     editor = Editor(line.path, line.syntax)

@@ -157,24 +157,23 @@ SITES = (
 _TOLD = (
     (
         r"Arrays are not supported as indices|int_indexer_shape",
-        "`{view}` is indexed by an array, but a ref is addressed by "
-        "numbers and slices: loop over the indices and take one row at a time, `ref[indices_ref[i]]`.",
+        "`{view}` is indexed by an array, but a ref is addressed by numbers and slices: loop over the indices and "
+        "take one row at a time, `ref[indices_ref[i]]`.",
     ),
     (
         r"(?i)stride",
-        "`{view}` takes every n-th element, which a view of this ref cannot: take whole slices, or reshape the "
-        "array before the launch so that the elements to skip are a dimension of their own.",
+        "`{view}` takes every n-th element, which a view of this ref cannot: take whole slices, or reshape the array "
+        "before the launch so that the elements to skip are a dimension of their own.",
     ),
     (
         r"Transpose cannot be moved|Can't transpose the swizzled|Cannot tile a transpose|ranspose",
-        "`{view}` transposes a "
-        "tiled ref across its tiles{tiles}: only the two dimensions of the tiles can be swapped, as operands of a "
-        "product.",
+        "`{view}` transposes a tiled ref across its tiles{tiles}: only the two dimensions of the tiles can be "
+        "swapped, as operands of a product.",
     ),
     (
         r"(?i)reshape|fold|collaps|expand",
-        "`{view}` reshapes a ref{tiles} in a way that breaks its tiles apart: reshape the "
-        "array before the launch, or allocate the ref in that shape.",
+        "`{view}` reshapes a ref{tiles} in a way that breaks its tiles apart: reshape the array before the launch, "
+        "or allocate the ref in that shape.",
     ),
     (
         r"Swizzled dim|Swizzled dimension|swizzle_elems|2 minormost",
@@ -182,8 +181,8 @@ _TOLD = (
     ),
     (
         r"[Bb]itcast|reinterpret",
-        "`{view}` reads memory as another element type: that is possible for contiguous, untiled "
-        "memory of the same size only.",
+        "`{view}` reads memory as another element type: that is possible for contiguous, untiled memory of the same "
+        "size only.",
     ),
     (
         r"same memory space|Only SMEM and TMEM",
@@ -202,27 +201,27 @@ _TOLD = (
     (r"ref must be a reference", "`{view}` is no ref, but a view is made of one: give it the ref, not its value."),
     (
         r"Tiling without swizzle",
-        "`{view}` is tiled but not swizzled, which loads and stores do not support: add a "
-        "`plgpu.SwizzleTransform` to the transforms of its allocation, or leave the tiling out.",
+        "`{view}` is tiled but not swizzled, which loads and stores do not support: add a `plgpu.SwizzleTransform` "
+        "to the transforms of its allocation, or leave the tiling out.",
     ),
     (
         r"Minor tiling dimension",
-        "`{view}` is tiled{tiles}, whose rows do not fit its swizzle: a row of a tile has exactly as "
-        "many bytes as the swizzle says.",
+        "`{view}` is tiled{tiles}, whose rows do not fit its swizzle: a row of a tile has exactly as many bytes as "
+        "the swizzle says.",
     ),
     (r"2D tiling", "`{view}` is tiled{tiles}, but loads and stores support tiles of two dimensions only."),
     (r"scalar memrefs", "`{view}` is used as a single number, but is a ref of several elements: index it, `ref[0]`."),
     (
         r"Dynamic slice size|dynamic bounds|static sizes",
-        "`{view}` has a size that only the running kernel knows: the size of "
-        "a slice has to be a Python number; its start may be traced (`pl.ds(start, size)`).",
+        "`{view}` has a size that only the running kernel knows: the size of a slice has to be a Python number; its "
+        "start may be traced (`pl.ds(start, size)`).",
     ),
     (r"negative bounds", "`{view}` counts from the end, which is not supported here: write the positive index."),
     (r"out of bounds", "`{view}` lies outside of the ref."),
     (
         r"(?i)until|unswizz|transform",
-        "`{view}` is a view of a ref{tiles} that this operation does not support: give it the "
-        "ref as it was allocated, or a plain slice of it.",
+        "`{view}` is a view of a ref{tiles} that this operation does not support: give it the ref as it was "
+        "allocated, or a plain slice of it.",
     ),
     (
         r"non-slice|Non-slice|squeeze|integer|index",

@@ -89,8 +89,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     else:
         text = (
             f"`{source}` takes a part of a value in registers, whose elements are spread over the threads as a plain "
-            "load "
-            "spreads them: such a value cannot be taken apart."
+            "load spreads them: such a value cannot be taken apart."
         )
     if read is not None:
         text += f" Read `{read}` from the ref."
@@ -110,4 +109,13 @@ def _fixes(context: Context, fault: Fault, spot: Spot) -> Iterator[Fix]:
     fix = read_parts(spot, rank)
     if fix is not None:
         yield fix
-    yield from loaded_with_layout(context, spot, operand(spot.syntax, spot.node))
+    if not _takes_one(spot.node):
+        yield from loaded_with_layout(context, spot, operand(spot.syntax, spot.node))
+
+
+def _takes_one(node: ast.AST) -> bool:
+    """Whether a part is a single row, which is no whole number of tiles of any layout."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(not isinstance(p, ast.Slice) and not (isinstance(p, ast.Constant) and p.value is ...) for p in parts)

@@ -86,19 +86,18 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if wrong.start is None:
         text = (
             f"`{source}` starts at a place that only the running kernel knows, and jax cannot tell that it is a "
-            "multiple "
-            f"of {wrong.tile}: the ref in SMEM is tiled, and a slice has to start on a tile, every {wrong.tile} {what}."
+            f"multiple of {wrong.tile}: the ref in SMEM is tiled, and a slice has to start on a tile, every "
+            f"{wrong.tile} {what}."
         )
     elif wrong.start % wrong.tile:
         text = (
             f"`{source}` starts at {wrong.start}, in the middle of a tile: the ref in SMEM is tiled, and a slice has "
-            "to "
-            f"start at a multiple of {wrong.tile} {what}."
+            f"to start at a multiple of {wrong.tile} {what}."
         )
     else:
         text = (
-            f"`{source}` takes {wrong.size} {what}, which are no whole tiles: the ref in SMEM is tiled by {wrong.tile} "
-            f"{what}."
+            f"`{source}` takes {wrong.size} {what}, which are no whole tiles: the ref in SMEM is tiled by "
+            f"{wrong.tile} {what}."
         )
     tiled = next((o for o in operands(fault).values() if o.allocation is not None and o.allocation.tiling), None)
     related = (
@@ -177,6 +176,8 @@ def _fixes(index: Spot | None, wrong: _Wrong) -> Iterator[Fix | None]:
         for new in (below + wrong.tile, below):
             edits = Editor(index.path, index.syntax)
             edits.replace(start, str(new))
+            if isinstance(index.node, ast.Slice) and index.node.upper is not None:
+                edits.replace(index.node.upper, str(new + wrong.size))
             yield suggested(f"Start the slice at {new}, on a tile", edits)
     elif size is not None and isinstance(size, ast.Constant):
         edits = Editor(index.path, index.syntax)

@@ -49,6 +49,7 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import clean
 from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.gpu_mesh import mesh_of
 from pallas_lsp.rules.shared.gpu_mma import Mma, dtype_argument, dtype_text, mma_of
 from pallas_lsp.rules.shared.gpu_operands import (
     MGPU,
@@ -94,8 +95,12 @@ class _Wrong:
 
 def judge(fault: Fault, context: Context) -> Finding | None:
     mma = mma_of(fault, "tcgen05_mma")
-    if mma is None or fault.facts.get("conflict"):
+    if mma is None:
         return None
+    unlike = fault.message.startswith("Accumulator") and "layout mismatch" in fault.message
+    packed = _packed(fault, context, mma) if unlike or fault.facts.get("conflict") else None
+    if packed is not None or fault.facts.get("conflict"):
+        return packed
     names = {n: quoted(context, fault, n, n) for n in ("acc", "a", "b")}
     wrong = _collective(fault, context) or _rank(mma, names) or _shapes(fault, context, mma, names)
     wrong = wrong or _types(context, mma, names) or _sizes(context, mma, names) or _other(fault)
@@ -108,19 +113,65 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     return finding(__name__, fault, context, at, wrong.text, related, wrong.fixes)
 
 
+def _packed(fault: Fault, context: Context, mma: Mma) -> Finding | None:
+    """An accumulator of 16 bits with two elements in a column, as only operands lie; jax finds no layout for it."""
+    spot = mma.acc.allocation.spot(context) if mma.acc.allocation is not None else None
+    if spot is None or not isinstance(spot.node, ast.Call) or mma.acc.bits >= 32:
+        return None
+    packed = next((k for k in spot.node.keywords if k.arg == "packed"), None)
+    if packed is None or not isinstance(packed.value, ast.Constant) or packed.value.value is not True:
+        return None
+    name = quoted(context, fault, "acc", "The accumulator")
+    text = (
+        f"{name} is allocated with `packed=True`, two elements of {mma.acc.dtype} in a column, as operands lie in "
+        "TMEM. The tensor core writes an accumulator with one element in each column: `packed=False`."
+    )
+    edits = Editor(spot.path, spot.syntax)
+    edits.replace(packed.value, "False")
+    fixes = [suggested("Allocate it with `packed=False`, as an accumulator", edits)]
+    related = mma.acc.related(context, f"{name} is allocated here: {mma.acc.type}.")
+    return finding(__name__, fault, context, place(context, fault, "acc"), text, related, fixes)
+
+
 def _collective(fault: Fault, context: Context) -> _Wrong | None:
     message = fault.message
+    axis = fault.equation.params.get("collective_axis", "None") if fault.equation is not None else "None"
+    axis = _named(context, fault) if axis == "None" else axis.strip("'\"")
+    clusters = [str(name) for name in mesh_of(fault).get("cluster_names") or ()]
+    if axis and context.capture(fault) is not None and axis not in clusters:
+        has = f"its cluster axes are {', '.join(clusters)}" if clusters else "it has none"
+        text = f'`collective_axis="{axis}"` is no cluster axis of this kernel: {has}. Two blocks of a cluster share it.'
+        return _Wrong("collective_axis", text, [f for f in [_alone(context, fault)] if f is not None])
     if "must be collective if collective_axis" in message:
         name = "acc" if message.startswith("Accumulator") else "a"
         source = quoted(context, fault, name, name)
         text = (
-            f"With `collective_axis` two blocks compute one product, so {source} has to be shared by both: allocate it "
-            "with `collective=True`."
+            f"With `collective_axis` two blocks compute one product, so {source} has to be shared by both: allocate "
+            "it with `collective=True`."
         )
         return _Wrong(name, text)
     if "a_scale and b_scale" in message or "both scales" in message:
         return _Wrong("a_scale", "A block-scaled product needs the scales of both operands, `a_scale` and `b_scale`.")
     return None
+
+
+def _named(context: Context, fault: Fault) -> str:
+    """The axis that the call names, where the fault comes before there is an equation."""
+    spot = argument(context, fault, "collective_axis", "tcgen05_mma")
+    value = spot.syntax.value(spot.node) if spot is not None else None
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def _alone(context: Context, fault: Fault) -> Fix | None:
+    """The product without ``collective_axis``."""
+    spot = argument(context, fault, "collective_axis", "tcgen05_mma")
+    keyword = spot.syntax.parent(spot.node) if spot is not None else None
+    call = spot.syntax.parent(keyword) if spot is not None and keyword is not None else None
+    if spot is None or not isinstance(keyword, ast.keyword) or not isinstance(call, ast.Call):
+        return None
+    edits = Editor(spot.path, spot.syntax)
+    edits.remove_argument(call, keyword)
+    return suggested("Leave `collective_axis` out: each block computes a product of its own", edits)
 
 
 def _rank(mma: Mma, names: dict[str, str]) -> _Wrong | None:

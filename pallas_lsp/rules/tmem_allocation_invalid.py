@@ -46,9 +46,11 @@ from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.gpu_mma import set_keyword
 from pallas_lsp.rules.shared.gpu_operands import CORE, LOWERING, MGPU, called
 from pallas_lsp.rules.shared.gpu_sizes import dimension, resized, shape_of
+from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
 _TCGEN05 = f"{MGPU}tcgen05.py"
@@ -77,7 +79,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     if site.file == _TCGEN05 and site.function.rpartition(".")[2] not in {f.rpartition(".")[2] for _, f in SITES}:
         return None
-    spot = _allocation(context, fault)
+    spot = _allocation(context, fault) or _collective(context, fault)
     told = _told(fault, spot)
     if told is None:
         return None
@@ -101,6 +103,27 @@ def _allocation(context: Context, fault: Fault) -> Spot | None:
             return Spot(location.path, syntax, inner)
         if isinstance(inner, ast.stmt):
             break
+    return None
+
+
+def _collective(context: Context, fault: Fault) -> Spot | None:
+    """The allocation of the launch that asks for collective TMEM, where jax complains of the launch as a whole."""
+    launch = launch_of(fault, context)
+    if launch is None or not ("mix collective" in fault.message or "even number of blocks" in fault.message):
+        return None
+    trees: list[tuple[str, Syntax, ast.AST]] = [(launch.spot.path, launch.syntax, launch.call)]
+    scratch = launch.argument("scratch_types", "scratch_shapes")
+    if scratch is not None:
+        trees.append((scratch.path, scratch.syntax, scratch.syntax.value(scratch.node)))
+    body = launch.body()
+    if body is not None:
+        trees.append(body)
+    for path, syntax, tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(syntax, node) == "TMEM":
+                given = next((k.value for k in node.keywords if k.arg == "collective"), None)
+                if given is not None and not (isinstance(given, ast.Constant) and given.value is False):
+                    return Spot(path, syntax, node)
     return None
 
 
@@ -142,16 +165,15 @@ def _told(fault: Fault, spot: Spot | None) -> tuple[str, str] | None:
     if "mix collective" in message:
         text = (
             "This kernel allocates TMEM for one block and for a pair of blocks (`collective=True`): in one kernel all "
-            "TMEM "
-            "has to be of the same kind."
+            "TMEM has to be of the same kind."
         )
-        return text, ""
+        return text, "collective"
     if "even number of blocks" in message:
         text = (
             "Collective TMEM is shared by two blocks of a cluster: the kernel needs a cluster with an even number of "
             "blocks, `cluster=(2,)` for example."
         )
-        return text, ""
+        return text, "collective"
     if "divisible by packing" in message or "acking must be" in message:
         return "The packing of a ref in TMEM is 1, 2, 4 or 8 and has to divide its columns.", "shape"
     if "multiple of 16" in message:
@@ -175,7 +197,12 @@ def _fixes(fault: Fault, spot: Spot | None) -> Iterator[Fix | None]:
             set_keyword(edits, spot.node, "packed", packed)
             yield suggested(f"Say `packed={packed}`, as for {use}", edits)
     else:
-        names = {"transforms are not": ("transforms",), "packed cannot": ("packed", "layout")}
+        names = {
+            "transforms are not": ("transforms",),
+            "packed cannot": ("packed", "layout"),
+            "mix collective": ("collective",),
+            "even number of blocks": ("collective",),
+        }
         unwanted = next((n for words, n in names.items() if words in message), ())
         if "only supported for TMEM" in message:
             edits = Editor(spot.path, spot.syntax)

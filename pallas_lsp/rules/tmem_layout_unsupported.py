@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.gpu_layouts import conflict, inferred
 from pallas_lsp.rules.shared.gpu_mma import ALIAS
 from pallas_lsp.rules.shared.gpu_operands import MGPU, PLGPU, call_spot, operands
+from pallas_lsp.rules.shared.gpu_rewrites import in_tmem_layout
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
@@ -79,14 +80,13 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     elif asked is not None:
         text = (
             f"`{source}` {'gives' if loads else 'takes'} a value in a layout of tensor memory, but {asked.what} asks "
-            "for "
-            f"{asked.layout}{asked.line}."
+            f"for {asked.layout}{asked.line}."
         )
     else:
+        does = "asks for" if loads else "stores a value that lies in"
         text = (
-            f"`{source}` asks for a layout in which tensor memory cannot be {'loaded' if loads else 'stored'}: 128 "
-            "rows are "
-            "`plgpu.Layout.TCGEN05` or `plgpu.Layout.TCGEN05_TMEM_NATIVE`."
+            f"`{source}` {does} a layout in which tensor memory cannot be {'loaded' if loads else 'stored'}: 128 rows "
+            "are `plgpu.Layout.TCGEN05` or `plgpu.Layout.TCGEN05_TMEM_NATIVE`."
         )
     location = narrowed(place, context)
     fixes: list[Fix] = []
@@ -95,6 +95,14 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         if layout is not None:
             location = call.at(layout.value).location
             fixes = list(_fixes(call.path, Editor(call.path, call.syntax), call.node, layout))
+        value = call.syntax.arguments(call.node).get(1, "source") if not loads else None
+        if value is not None:
+            location = call.at(value).location
+            edits = Editor(call.path, call.syntax)
+            cast = in_tmem_layout(edits, value)
+            if cast is not None:
+                edits.replace(value, cast)
+                fixes += [f for f in [suggested("Cast it to `plgpu.Layout.TCGEN05`", edits)] if f is not None]
     ref = next((o for o in operands(fault).values() if o.space == "tmem"), None)
     related = ref.related(context, "The ref in TMEM is allocated here.") if ref is not None else ()
     return finding(__name__, fault, context, location, text, related, fixes)

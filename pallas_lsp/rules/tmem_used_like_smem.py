@@ -43,6 +43,7 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, safe
 from pallas_lsp.rules.shared.gpu_mma import ALIAS
 from pallas_lsp.rules.shared.gpu_operands import CORE, LOWERING, MGPU, PLGPU, Operand, argument, operands
+from pallas_lsp.rules.shared.gpu_rewrites import in_tmem_layout
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
@@ -71,8 +72,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         place = spot.location if spot is not None else context.locate(fault)
         text = (
             f"`{short(context.source(place), 40)}` is in TMEM, which cannot be transposed: transpose the operand in "
-            "SMEM, "
-            "or the value after `plgpu.async_load_tmem` outside the kernel."
+            "SMEM, or the value after `plgpu.async_load_tmem` outside the kernel."
         )
         return finding(__name__, fault, context, place, text)
     if _COMPUTED.search(fault.message):
@@ -119,7 +119,7 @@ def _indexed(fault: Fault, context: Context, tmem: Operand, loads: bool) -> Find
     fixes: list[Fix | None] = []
     if syntax is not None and isinstance(node, ast.AST):
         spot = Spot(place.path, syntax, node) if isinstance(node, ast.expr) else None
-        fixes = list(_load(spot) if loads else _store(spot, context, fault)) if spot is not None else []
+        fixes = list(_load(spot) if loads else _store(spot, context)) if spot is not None else []
     return finding(__name__, fault, context, place, text, tmem.related(context, "It is allocated here."), fixes)
 
 
@@ -149,8 +149,7 @@ def _load(spot: Spot) -> Iterator[Fix | None]:
     yield safe("Load it with `plgpu.async_load_tmem` and wait for it", edits)
 
 
-def _store(spot: Spot, context: Context, fault: Fault) -> Iterator[Fix | None]:
-    del context, fault
+def _store(spot: Spot, context: Context) -> Iterator[Fix | None]:
     statement = spot.syntax.statement(spot.node)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
@@ -163,7 +162,10 @@ def _store(spot: Spot, context: Context, fault: Fault) -> Iterator[Fix | None]:
     if store is None or wait is None:
         return
     view = _view(spot.syntax.source(target.value), target.slice, spot.syntax.source(target.slice))
-    edits.replace(statement, f"{store}({view}, {spot.syntax.source(statement.value)})")
+    value = spot.syntax.source(statement.value)
+    if () < context.jax < (0, 11):
+        value = in_tmem_layout(edits, statement.value) or value
+    edits.replace(statement, f"{store}({view}, {value})")
     edits.add_after(statement, f"{wait}()")
     yield safe("Store it with `plgpu.async_store_tmem` and `plgpu.commit_tmem`", edits)
 
@@ -184,8 +186,8 @@ def _sliced(fault: Fault, context: Context, tmem: Operand) -> Finding | None:
     elif len(indices) == 2 and indices[1].get("start") is None:
         text = (
             f"`{source}` starts at a column that only the running kernel knows, and jax cannot tell that it is a "
-            "multiple "
-            "of the layout's columns: TMEM is sliced in whole blocks of columns (`pl.multiple_of` promises it)."
+            "multiple of the layout's columns: TMEM is sliced in whole blocks of columns (`pl.multiple_of` promises "
+            "it)."
         )
     else:
         return None

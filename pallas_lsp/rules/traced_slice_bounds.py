@@ -61,8 +61,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if not slices:
         return None
     message = (
-        f"The bounds of the slice `{short(line.syntax.source(slices[0]), 40)}` are computed in the kernel, so its size "
-        "is not known while it is traced. Give start and size: `pl.ds(start, size)`."
+        f"The bounds of the slice `{short(line.syntax.source(slices[0]), 40)}` are computed in the kernel, so its "
+        "size is not known while it is traced. Give start and size: `pl.ds(start, size)`."
     )
     return finding(__name__, fault, context, line.at(slices[0]), message, (), _fixes(line, node, slices))
 

@@ -44,6 +44,7 @@ from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.gpu_mesh import axes_of, mesh_of, repr_name
 from pallas_lsp.rules.shared.gpu_operands import LOWERING, PRIMITIVES
+from pallas_lsp.rules.shared.gpu_pipelines import pipeline_of
 from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
@@ -75,7 +76,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     match = _NAME.search(fault.message)
     name = next((g for g in match.groups() if g), "") if match is not None else ""
-    spot = _written(context, fault, name)
+    spot = _written(context, fault, name) or _of_pipeline(context, fault, name)
     place = spot.location if spot is not None else narrowed(context.locate(fault), context)
     mesh = mesh_of(fault)
     known = [str(n) for n in mesh.get("cluster_names") or ()] if cluster else axes_of(fault)
@@ -105,6 +106,15 @@ def _written(context: Context, fault: Fault, name: str) -> Spot | None:
     return Spot(place.path, syntax, names[0]) if names else None
 
 
+def _of_pipeline(context: Context, fault: Fault, name: str) -> Spot | None:
+    """The option of a pipeline that names the axis, where it fails when the pipeline runs."""
+    pipeline = pipeline_of(fault, context)
+    for keyword in pipeline.call.keywords if pipeline is not None else ():
+        if pipeline is not None and _is(pipeline.spot.syntax.value(keyword.value), name):
+            return pipeline.spot.at(keyword.value)
+    return None
+
+
 def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == name
 
@@ -112,7 +122,24 @@ def _is(node: ast.AST, name: str) -> bool:
 def _fixes(spot: Spot | None, known: Sequence[str]) -> Iterator[Fix | None]:
     if spot is None:
         return
+    if not known:
+        yield _left_out(spot)
     for name in known[:4]:
         edits = Editor(spot.path, spot.syntax)
         edits.replace(spot.node, repr_name(name))
         yield suggested(f'Ask for the axis "{name}"', edits)
+
+
+_OPTIONAL = frozenset({"collective_axes", "collective_axis", "partitioned_axis"})
+
+
+def _left_out(spot: Spot) -> Fix | None:
+    """The option that names the axis taken out of its call, where there are no such axes at all."""
+    keyword = next((p for p in spot.syntax.ancestors(spot.node) if isinstance(p, ast.keyword)), None)
+    call = spot.syntax.parent(keyword) if keyword is not None else None
+    function = spot.syntax.called(call) if isinstance(call, ast.Call) else None
+    if keyword is None or not isinstance(call, ast.Call) or keyword.arg not in _OPTIONAL or "copy" not in str(function):
+        return None
+    edits = Editor(spot.path, spot.syntax)
+    edits.remove_argument(call, keyword)
+    return suggested(f"Leave `{keyword.arg}` out", edits)

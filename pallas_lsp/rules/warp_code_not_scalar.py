@@ -99,8 +99,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         what = captured["types"] if captured is not None else fault.message.rpartition("shape ")[2].rstrip(".")
         text = (
             f"The code of single warps uses an array from outside ({what}): its elements are spread over all warps. "
-            "Only "
-            "single numbers and refs can be used there."
+            "Only single numbers and refs can be used there."
         )
     elif "nest" in fault.message:
         text = (

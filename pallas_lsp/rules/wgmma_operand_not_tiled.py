@@ -95,8 +95,8 @@ def _mismatch(fault: Fault, context: Context, refs: list[Operand], what: str) ->
     a, b = refs
     lhs, rhs = (_text(context, fault, o) for o in refs)
     text = (
-        f"{rhs} is swizzled by {swizzles[1]} bytes and {lhs} by {swizzles[0]}, "
-        f"but `{what}` needs the same swizzle for both."
+        f"{rhs} is swizzled by {swizzles[1]} bytes and {lhs} by {swizzles[0]}, but `{what}` needs the same swizzle "
+        "for both."
     )
     related = [r for o in refs for r in o.related(context, f"{_text(context, fault, o)} is allocated here.")]
     both = swizzle_for(a, b)

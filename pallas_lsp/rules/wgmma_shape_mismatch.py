@@ -59,8 +59,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if ak != bk:
         wrong = "a" if am != m and bn == n else "b"
         text = (
-            f"{names['a']} has {ak} columns, but {names['b']} has {bk} rows: `wgmma` multiplies (m, k) by (k, n), here "
-            f"{shape_text(mma.a.shape)} by {shape_text(mma.b.shape)} into {shape_text(mma.acc.shape)}."
+            f"{names['a']} has {ak} columns, but {names['b']} has {bk} rows: `wgmma` multiplies (m, k) by (k, n), "
+            f"here {shape_text(mma.a.shape)} by {shape_text(mma.b.shape)} into {shape_text(mma.acc.shape)}."
         )
     else:
         wrong = "acc"

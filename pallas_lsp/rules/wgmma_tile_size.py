@@ -115,8 +115,8 @@ def _of_accumulator(acc: Operand, name: str) -> _Wrong | None:
         return _Wrong(acc, 1, n, new, f"{name} has {n} columns, but `wgmma` computes columns in multiples of {_N}.")
     if n > _N_MOST:
         text = (
-            f"{name} has {n} columns, but one `wgmma` computes at most {_N_MOST}. "
-            f"Multiply in parts of {_N_MOST} columns, each with an accumulator of its own."
+            f"{name} has {n} columns, but one `wgmma` computes at most {_N_MOST}. Multiply in parts of {_N_MOST} "
+            "columns, each with an accumulator of its own."
         )
         return _Wrong(acc, 1, n, _N_MOST, text)
     return None

@@ -38,9 +38,9 @@ def facts(options: dict[str, Any]) -> dict[str, Any]:
     for key, value in (("grid_spec", spec), ("compiler_params", options.get("compiler_params"))):
         if value is not None:
             found[key] = {"kind": type(value).__name__, "frames": births.of(value)}
-    mesh = {name: _plain(options[name]) for name in _MESH if options.get(name) is not None}
-    if mesh:
-        found["mesh"] = mesh
+    mesh = {name: options.get(name, getattr(options.get("mesh"), name, None)) for name in _MESH}
+    if named := {name: _plain(value) for name, value in mesh.items() if value not in (None, ())}:
+        found["mesh"] = named
     return {"given": found} if found else {}
 
 

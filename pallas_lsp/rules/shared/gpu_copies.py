@@ -14,6 +14,7 @@ from pallas_lsp.rules.shared.gpu_operands import PRIMITIVES, Operand, operands
 from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Function, Syntax
 
 NAMES = ("copy_gmem_to_smem", "copy_smem_to_gmem")
 
@@ -75,3 +76,24 @@ def converted_before_launch(context: Context, fault: Fault, ref: Spot | None, te
     simple = isinstance(array.node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     edits.replace(array.node, f"{array.source if simple else f'({array.source})'}{text}")
     return suggested(title, edits)
+
+
+_BARRIERS = {
+    "barrier_wait": 0,
+    "barrier_arrive": 0,
+    "copy_gmem_to_smem": 2,
+    "tcgen05_mma": 3,
+    "tcgen05_commit_arrive": 0,
+}
+
+
+def barriers_in(syntax: Syntax, function: Function) -> list[str]:
+    """The barriers that a function's copies and waits name, each once, as they are written."""
+    found: dict[str, None] = {}
+    for node in ast.walk(function):
+        name = (syntax.called(node) or "").rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in _BARRIERS:
+            given = syntax.arguments(node).get(_BARRIERS[name], "barrier")
+            if given is not None and not isinstance(given, ast.Constant):
+                found.setdefault(syntax.source(given))
+    return list(found)

@@ -8,20 +8,23 @@ from collections.abc import Callable, Iterator
 from pallas_lsp.model import Fault, Fix
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared.findings import suggested
+from pallas_lsp.rules.shared.gpu_mma import ALIAS
+from pallas_lsp.rules.shared.gpu_operands import PLGPU
 from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.part_stores import whole_store
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.ref_loads import is_whole, load_of
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Syntax
 
 NUMPY = ("jax.numpy", "jnp")
 _OUTSIDE = "Compute it outside of the kernel and pass the result as an input."
 _LOOP = "Write it as a `jax.lax.fori_loop` over rows that carries the running value"
 ADVICE: dict[str, str] = {
     "dot_general": "Matrix products are `plgpu.wgmma` on Hopper and `plgpu.tcgen05_mma` on Blackwell: copy both "
-    "operands "
-    "to tiled SMEM, multiply into `plgpu.ACC(...)` (or TMEM) and read the result from there.",
-    "slice": "Take the part from the ref: `x_ref[:n]` loads only that part.",
+    "operands to tiled SMEM, multiply into `plgpu.ACC(...)` (or TMEM) and read the result from there.",
+    "slice": "Refs have no such slices either: reshape the array before the launch, so that what is skipped is a "
+    "dimension of its own, `x_ref[:, 0]`.",
     "dynamic_slice": "Index the ref instead of its value: `x_ref[pl.ds(start, size)]` or `x_ref[i]`.",
     "gather": "A kernel cannot look up many rows at once: loop with `pl.loop` and take one row from the ref, "
     "`x_ref[indices_ref[i]]`, or gather while copying (`x_ref.at[indices]` in `plgpu.copy_gmem_to_smem`).",
@@ -254,24 +257,36 @@ def _transposed(spot: Spot) -> ast.expr | None:
 
 def loaded_with_layout(context: Context, spot: Spot, operand: ast.expr | None, layout: str = "WGMMA") -> Iterator[Fix]:
     """Fixes that load a value from its ref in a layout: where an expression reads one whole ref."""
-    syntax = spot.syntax
-    value = syntax.value(operand) if operand is not None else None
-    if not isinstance(value, ast.Subscript) or not isinstance(value.ctx, ast.Load):
-        return
-    editor = Editor(spot.path, syntax)
-    alias = ("jax.experimental.pallas.mosaic_gpu", "plgpu")
-    load = editor.spell(f"{alias[0]}.load", value, alias)
-    name = editor.spell(f"{alias[0]}.Layout", value, alias)
-    if load is None or name is None:
-        return
-    ref = syntax.source(value.value)
-    if not is_whole(value.slice):
-        ref = f"{ref}.at[{syntax.source(value.slice)}]"
-    index = ", ()" if () < context.jax < (0, 11) else ""
-    editor.replace(value, f"{load}({ref}{index}, layout={name}.{layout}, optimized=False)")
-    fix = suggested(f"Load it in the layout `plgpu.Layout.{layout}`", editor)
+    editor = Editor(spot.path, spot.syntax)
+    ref = load_in_layout(context, editor, spot.syntax, operand, layout)
+    fix = suggested(f"Load `{ref}` in the layout `plgpu.Layout.{layout}`", editor) if ref is not None else None
     if fix is not None:
         yield fix
+
+
+def load_in_layout(
+    context: Context, editor: Editor, syntax: Syntax, operand: ast.expr | None, layout: str = "WGMMA"
+) -> str | None:
+    """Write the load of a value with a layout; the ref that it is loaded from, None where it is no load."""
+    value = syntax.value(operand) if operand is not None else None
+    if not isinstance(value, ast.Subscript) or not isinstance(value.ctx, ast.Load):
+        return None
+    load = editor.spell(f"{PLGPU}.load", value, ALIAS)
+    name = editor.spell(f"{PLGPU}.Layout", value, ALIAS)
+    if load is None or name is None:
+        return None
+    ref = syntax.source(value.value)
+    view = ref if is_whole(value.slice) else f"{ref}.at[{syntax.source(value.slice)}]"
+    index = ", ()" if () < context.jax < (0, 11) else ""
+    editor.replace(value, f"{load}({view}{index}, layout={name}.{layout}, optimized=False)")
+    return ref
+
+
+def in_tmem_layout(editor: Editor, value: ast.expr) -> str | None:
+    """A value cast to the layout in which rows of TMEM are stored."""
+    cast = editor.spell(f"{PLGPU}.layout_cast", value, ALIAS)
+    layout = editor.spell(f"{PLGPU}.Layout", value, ALIAS)
+    return f"{cast}({editor.syntax.source(value)}, {layout}.TCGEN05)" if cast and layout else None
 
 
 def first_argument(spot: Spot) -> ast.expr | None:

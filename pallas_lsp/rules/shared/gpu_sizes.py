@@ -50,7 +50,7 @@ def resized(spot: Spot | None, index: int, old: int, new: int, why: str) -> Iter
 
 def everywhere(path: str, syntax: Syntax, old: int, new: int, why: str) -> Iterator[Fix]:
     """A fix that writes one number for another in a whole file: sizes that belong together are often repeated."""
-    found = [node for node in ast.walk(syntax.tree) if _is(node, old) and isinstance(node, ast.Constant)]
+    found = [n for n in ast.walk(syntax.tree) if _is(n, old) and isinstance(n, ast.Constant) and not _tiles(syntax, n)]
     if not found or len(found) > _MOST:
         return
     edits = Editor(path, syntax)
@@ -60,6 +60,16 @@ def everywhere(path: str, syntax: Syntax, old: int, new: int, why: str) -> Itera
     fix = suggested(f"Write {new} for {old} in {places} of this file ({why})", edits)
     if fix is not None:
         yield fix
+
+
+def _tiles(syntax: Syntax, node: ast.expr) -> bool:
+    """Whether a number is one of a tiling or a swizzle, which are no sizes of arrays."""
+    for parent in syntax.ancestors(node):
+        if isinstance(parent, ast.stmt):
+            break
+        if isinstance(parent, ast.Call) and (syntax.called(parent) or "").endswith("Transform"):
+            return True
+    return False
 
 
 def _is(node: ast.AST, number: int) -> bool:
