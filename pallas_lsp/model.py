@@ -174,6 +174,15 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A call of a function of the launching file, as a shape comment says it; ``line`` is the function's first."""
+
+    path: str
+    line: int
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """One launch reached by one driver.  ``arguments`` in JAX's notation, ``bf16[512,256], f32[]``."""
 
@@ -185,6 +194,7 @@ class Capture:
     launch: Frame | None = None
     call: Frame | None = None
     body: Body | None = None
+    entry: Entry | None = None
     targets: tuple[str, ...] = ()
     stage: Stage = Stage.BUILD
     seconds: float = 0.0

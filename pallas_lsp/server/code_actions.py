@@ -17,6 +17,8 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 from pallas_lsp.model import Edit, Fix, Safety
 from pallas_lsp.server.checker import Checker
 from pallas_lsp.server.client import Client
+from pallas_lsp.server.comment_actions import KIND as COMMENT
+from pallas_lsp.server.comment_actions import comment_actions
 from pallas_lsp.server.configuration import Configuration
 from pallas_lsp.server.convert import overlaps, to_range
 from pallas_lsp.server.diagnostics import Publisher
@@ -29,7 +31,7 @@ from pallas_lsp.server.silence import silencing_edit
 from pallas_lsp.server.workspace_edits import applies_to, workspace_edit
 
 FIX_ALL = "source.fixAll.pallas"
-KINDS = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll, FIX_ALL]
+KINDS = [types.CodeActionKind.QuickFix, COMMENT, types.CodeActionKind.SourceFixAll, FIX_ALL]
 EXPLAIN = "pallas-lsp.explainRule"
 
 _SETTLE_INVOKED, _SETTLE_AUTOMATIC = 10.0, 2.0
@@ -83,11 +85,14 @@ class CodeActions:
         only = params.context.only
         offers = list(self._offers(document))
         actions: list[types.CodeAction] = []
+        range_ = to_range(params.range, document.lines, self._documents.encoding)
+        result = self._results.get(document.path)
         if _wanted(types.CodeActionKind.QuickFix, only):
-            range_ = to_range(params.range, document.lines, self._documents.encoding)
             here = [offer for offer in offers if overlaps(offer.known.finding.location.range, range_)]
             actions += await self._quick_fixes(document, here, params.context.diagnostics)
-            actions += launch_actions(document, self._results.get(document.path), range_)
+            actions += launch_actions(document, result, range_)
+        if _wanted(COMMENT, only):
+            actions += comment_actions(document, result, range_, self._documents, self.client)
         if _wanted(FIX_ALL, only) and (only is not None or invoked):
             actions += await self._fix_all(document, offers)
         return None if self._is_stale(document) else actions

@@ -106,7 +106,6 @@ class _Types(ast.NodeTransformer):
         )
 
 
-def comment_for(entry: str, arguments: str, keywords: str = "") -> str:
-    """The comment that says what a capture had."""
-    types = ", ".join(part for part in (arguments, keywords) if part)
-    return f"# pallas: {entry}({types})"
+def comment_for(call: str) -> str:
+    """The comment that says a call (an ``Entry``'s)."""
+    return f"# {MARK} {call}"

@@ -8,15 +8,17 @@ device.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import re
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
-from . import backends, compat, faults, frames
+from . import backends, compat, entry_calls, faults, frames
 from .session import MOST_CAPTURES_PER_KERNEL, Capture, LaunchFailed, Session
 
 UNIT = "pallas_lsp_unit_"
@@ -123,6 +125,7 @@ class _Launch:
             return self._fakes()
         call = frames.of_stack(sys._getframe(1))
         capture = self._capture(leaves, call)
+        capture.entry = _entry(sys._getframe(1))
         session.tell_capture(capture)
         try:
             with session.launching():
@@ -247,6 +250,16 @@ def body_of(body: Any) -> dict[str, Any] | None:
     """Path, first line and name of the unwrapped body: the kernel's identity."""
     code = getattr(unwrapped(body), "__code__", None)
     return {"path": code.co_filename, "line": code.co_firstlineno, "name": code.co_name} if code else None
+
+
+def _entry(frame: types.FrameType) -> dict[str, Any] | None:
+    """The call of a function of the file that led to a launch, where it can be written down."""
+    with contextlib.suppress(Exception):  # values of the user's types may do anything
+        found = entry_calls.innermost(frame)
+        if found is not None:
+            code, call = found
+            return {"path": code.co_filename, "line": code.co_firstlineno, "call": call}
+    return None
 
 
 def _closure(body: Any) -> list[Any]:

@@ -34,6 +34,7 @@ class Capture:
     options: dict[str, Any]
     namespace: dict[str, Any]
     backend: str = "any"
+    entry: dict[str, Any] | None = None
     program: Any = None
     failed: bool = False
     stage: str = "build"
@@ -51,6 +52,7 @@ class Capture:
             "launch": self.launch[-1] if self.launch else None,
             "call": self.call[-1] if self.call else None,
             "body": self.body,
+            "entry": self.entry,
             "targets": self.targets,
             "stage": self.stage,
             "seconds": round(self.seconds, 4),

@@ -9,10 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pallas_lsp.origins import source
-from pallas_lsp.recorder import recording
 from pallas_lsp.recorder.store import Recordings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -96,42 +93,6 @@ def test_a_missing_command_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "no-such-command" in done.stderr
-
-
-class Typed:
-    """Something with a shape and a type, as jax's arrays and tracers are."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
-        self.shape, self.dtype = shape, dtype
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (Typed((2, 3), "float32"), "f32[2,3]"),
-        (Typed((), "bfloat16"), "bf16[]"),
-        (Typed((1,), "key<fry>"), None),
-        ((1, [None, "a"]), "(1, [None, 'a'])"),
-        ((Typed((1,), "int8"),), "(i8[1],)"),
-        ({"a": 1.5}, "{'a': 1.5}"),
-        ({1: 2}, None),
-        (object(), None),
-    ],
-)
-def test_values(value: Any, text: str | None) -> None:
-    assert recording._text(value) == text
-
-
-def test_rebound_arguments() -> None:
-    def keeps(x: int) -> int:
-        return x + 1
-
-    def rebinds(x: int) -> int:
-        x, y = 1, 2
-        return x + y
-
-    assert not recording._rebinds(keeps.__code__, ("x",))
-    assert recording._rebinds(rebinds.__code__, ("x",))
 
 
 def test_the_store_keeps_the_latest(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pallas_lsp.model import (
     Backend,
     Capture,
     Edit,
+    Entry,
     Finding,
     Fix,
     Launch,
@@ -85,8 +86,12 @@ def launch(path: str, range_: Range, *captures: Capture, reason: str = "", remed
     return LaunchStatus(status, captures, reason, remedy)
 
 
-def capture(arguments: str = "f32[8]", stage: Stage = Stage.LOWER) -> Capture:
-    return Capture("c1", "pl.pallas_call", Backend.MOSAIC_GPU, "main", arguments, targets=("9.0",), stage=stage)
+def capture(
+    arguments: str = "f32[8]", stage: Stage = Stage.LOWER, driver: str = "main", entry: Entry | None = None
+) -> Capture:
+    return Capture(
+        "c1", "pl.pallas_call", Backend.MOSAIC_GPU, driver, arguments, targets=("9.0",), stage=stage, entry=entry
+    )
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from server_harness import PLAIN, VSCODE, FakeEngine, Session, at, finding, fix, launch, run, syntax_problem
+from server_harness import PLAIN, VSCODE, FakeEngine, Session, at, capture, finding, fix, launch, run, syntax_problem
 
-from pallas_lsp.model import Safety, Stage
+from pallas_lsp.model import Entry, Safety, Stage
 
 NO_RESOLVE = {
     **VSCODE,
@@ -62,6 +62,7 @@ def test_a_safe_verified_fix_is_preferred_and_versioned(tmp_path):
         result = await s.initialize()
         assert result["capabilities"]["codeActionProvider"]["codeActionKinds"] == [
             "quickfix",
+            "refactor.rewrite",
             "source.fixAll",
             "source.fixAll.pallas",
         ]
@@ -372,5 +373,53 @@ def test_fixes_in_another_open_document_that_changed_are_not_offered(tmp_path):
         (await s.engine.called(2)).finish()
         await asyncio.sleep(0.1)
         assert "Do it" not in [a["title"] for a in await s.actions(place)]
+
+    in_session(tmp_path, test)
+
+
+KERNELS = "# pallas: f(f32[8])\n@jit\ndef f(x):\n    return call(x)\n\nf(1)\n"
+
+
+def known_calls(session, *calls):
+    """The launch on line 3, reached with calls of ``f``."""
+    entries = [(driver, Entry(session.path(), 2, call)) for driver, call in calls]
+    return launch(session.path(), at(3, 11, 18), *(capture(driver=driver, entry=entry) for driver, entry in entries))
+
+
+def test_known_calls_can_be_written_as_shape_comments(tmp_path):
+    async def test(s: Session):
+        await s.initialize()
+        s.open(KERNELS)
+        test_driver = f"pytest:{s.path('tests/test_f.py')}::test_f"
+        calls = [("comment:1", "f(f32[8])"), (test_driver, "f(bf16[16])"), ("guess:f", "f(f32[256], n=1)")]
+        (await s.engine.called(0)).finish(launches=(known_calls(s, *calls), known_calls(s, calls[1])))
+        await s.publication(0)
+        actions = await s.actions(at(3, 12, 12), only=["refactor"])
+        first = "Write as a shape comment: f(bf16[16]) (from tests/test_f.py::test_f)"
+        second = "Write as a shape comment: f(f32[256], n=1) (from types assumed for f)"
+        all_of_them = "Write all 2 known calls as shape comments"
+        assert [action["title"] for action in actions] == [first, second, all_of_them]
+        assert {action["kind"] for action in actions} == {"refactor.rewrite"}
+        edits = [action["edit"]["documentChanges"][0]["edits"] for action in actions]
+        assert apply(KERNELS, edits[0]) == KERNELS.replace("@jit", "# pallas: f(bf16[16])\n@jit")
+        both = "# pallas: f(bf16[16])\n# pallas: f(f32[256], n=1)\n@jit"
+        assert apply(KERNELS, edits[2]) == KERNELS.replace("@jit", both)
+        assert len(await s.actions(at(1, 0, 0), only=["refactor"])) == 3, "at the function's head"
+        assert await s.actions(at(5, 0, 0), only=["refactor"]) == [], "elsewhere"
+        assert await s.actions(at(3, 12, 12), only=["quickfix"]) == [], "it mends nothing"
+
+    in_session(tmp_path, test)
+
+
+def test_calls_in_an_older_text_are_not_written(tmp_path):
+    async def test(s: Session):
+        await s.initialize()
+        s.open(KERNELS)
+        (await s.engine.called(0)).finish(launches=(known_calls(s, ("main", "f(bf16[16])")),))
+        await s.publication(0)
+        assert len(await s.actions(at(3, 12, 12), only=["refactor"])) == 1
+        s.change("\n" + KERNELS, 2)
+        (await s.engine.called(1)).report(stage=Stage.TRACE)
+        assert not await s.actions(at(4, 12, 12), only=["refactor"], triggerKind=2)
 
     in_session(tmp_path, test)

@@ -47,7 +47,7 @@ def test_comments_of_a_file() -> None:
 
 
 def test_round_trip() -> None:
-    comment = comment_for("op", "bf16[4,8], f32[]", "block=2")
+    comment = comment_for("op(bf16[4,8], f32[], block=2)")
     assert comment == "# pallas: op(bf16[4,8], f32[], block=2)"
     (found,) = find_comments(parse(comment + "\n"))
     assert not found.error
