@@ -4,7 +4,8 @@ Reports a comment `# pallas: entry(...)` that does not give a kernel its argumen
 
 ## Why it is wrong
 The comment is how you say with which types a kernel is checked, where nothing in the workspace calls it. A comment that
-is no call, names no function of the file, or gives types that the function itself refuses checks nothing.
+is no call, names no function of the file, gives types that the function itself refuses, or leads to no launch checks
+nothing.
 
 ## Example
 ```python
@@ -19,7 +20,8 @@ def matmul(x, y, *, block_m): ...
 ```
 Array types are in JAX's notation (`f32[]` is a scalar). Every other value is an expression, evaluated in the file, so
 `config=TuningConfig(...)` works, and so does `# pallas: matmul(*types())` with a function that returns
-`jax.ShapeDtypeStruct` objects. Several comments are all checked.
+`jax.ShapeDtypeStruct` objects. Several comments are all checked. Where a test or script calls the function, a code
+action at the launch writes the comment.
 
 ## Fix safety
 This rule offers no fix.

@@ -94,9 +94,10 @@ class _Types(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if not isinstance(node.value, ast.Name) or node.value.id not in DTYPES:
-            if isinstance(node.value, ast.Name) and re.fullmatch(r"(?:bf|f|i|u|c|int|uint|float)\d+\w*", node.value.id):
-                reason = f"'{node.value.id}' is no array type that JAX knows; there are {', '.join(DTYPES)}"
-                raise ValueError(reason)
+            if isinstance(node.value, ast.Name) and re.fullmatch(
+                r"(?:bf|f|i|u|c|int|uint|float|bfloat|complex)\d+\w*", node.value.id
+            ):
+                raise ValueError(_unknown(node.value.id))
             return self.generic_visit(node)
         dimensions = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return ast.Call(
@@ -104,6 +105,14 @@ class _Types(ast.NodeTransformer):
             [ast.Constant(DTYPES[node.value.id]), ast.Tuple(list(dimensions), ast.Load())],
             [],
         )
+
+
+def _unknown(name: str) -> str:
+    """Why a name is no array type."""
+    short = next((short for short, long in DTYPES.items() if long == name), None)
+    if short is not None:
+        return f"'{name}' is written '{short}' here, as JAX does"
+    return f"'{name}' is no array type that JAX knows; there are {', '.join(DTYPES)}"
 
 
 def comment_for(call: str) -> str:

@@ -109,6 +109,7 @@ class _Launch:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         session = self._session
+        session.launched += 1
         if self._inner is None:
             return self._fakes()
         import jax

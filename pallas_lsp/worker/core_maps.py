@@ -59,6 +59,7 @@ def _launch(
         namespace=namespace,
     )
     known.backend = backends.of_launch(API, {"mesh": mesh}, namespace)
+    session.launched += 1
     session.tell_capture(known)
     if session.mode == "concrete":
         return None  # nothing runs on a device

@@ -129,6 +129,7 @@ class Runner:
         """A call with types instead of arrays (``name``: the expression, or several to try, a line each)."""
         error: BaseException | None = None
         best: list[Any] | None = None
+        before = self._session.launched
         for expression in driver["name"].splitlines():
             try:
                 call, types = calls.prepare(expression, vars(self._checked.module))
@@ -147,6 +148,8 @@ class Runner:
             error = None if driver["kind"] == "guess" else error
             self._session.release(best)
         said = driver["id"].startswith("comment:")
+        if said and error is None and self._session.launched == before:
+            error = calls.BadCall("this call launches no kernel")
         if error is not None and said and not isinstance(error, LaunchFailed):
             self._session.tell_comment(error, driver["path"], driver["lines"][0])
         self._tell(driver["id"], error)

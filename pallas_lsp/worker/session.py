@@ -81,6 +81,8 @@ class Session:
         self.captures: dict[str, Capture] = {}
         self.outputs: dict[tuple[Any, ...], Any] = {}
         self.inside = 0
+        self.launched = 0
+        """How many launches were met, the ones that were known by then too."""
         self.gpu: dict[str, Any] | None = None
         self.expected_failures: list[tuple[str, int, int]] = []
         self._told: set[tuple[Any, ...]] = set()

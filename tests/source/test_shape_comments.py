@@ -31,6 +31,7 @@ def test_translation(text: str, call: str) -> None:
         ("f", "is no call"),
         ("f(", "no call in Python's syntax"),
         ("f(bf17[2])", "no array type that JAX knows"),
+        ("f(bfloat16[2])", "'bfloat16' is written 'bf16' here"),
         ("f()(x)", "no name of a function"),
     ],
 )

@@ -38,14 +38,17 @@ def test_calls(jax_python: Any, worker_run: Any) -> None:
         call(f"gone({BF16})", 4),
         call("op(__pallas_type__('bfloat16', (8,)), config=Config(3))", 5),
         call("op(__pallas_type__('bfloat16', (2.5,)), config=Config(3))", 6),
+        call("types()", 7),
+        call("op(*types(), config=Config(2))", 8),
     ]
     events = worker_run(jax_python.python, HEAD, drivers=calls)
     reached = [(c["driver"], c["arguments"], c["stage"]) for c in events.captures]
     assert reached == [("comment:1", "bf16[128,64]", "lower"), ("comment:2", "f16[64,64]", "lower")]
     told = {fault["driver"]: fault["message"] for fault in events.faults}
-    assert set(told) == {"comment:3", "comment:4", "comment:5", "comment:6"}
+    assert set(told) == {"comment:3", "comment:4", "comment:5", "comment:6", "comment:7"}
     assert "config" in told["comment:3"]
     assert "gone" in told["comment:4"]
     assert "two dimensions, please" in told["comment:5"]
     assert "whole numbers" in told["comment:6"]
-    assert [fault["anchors"][0]["frames"][-1]["line"] for fault in events.faults] == [3, 4, 5, 6]
+    assert told["comment:7"] == "this call launches no kernel"
+    assert [fault["anchors"][0]["frames"][-1]["line"] for fault in events.faults] == [3, 4, 5, 6, 7]
