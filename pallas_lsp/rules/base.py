@@ -5,7 +5,9 @@ A rule is one file here that has
 - a docstring: its documentation page, with the headings of ``HEADINGS``;
 - ``SINCE``: the version of Pallas LSP that brought it;
 - ``judge(fault, context)``: a finding, or None where the fault is not this rule's;
-- optionally ``read(path, syntax, context)``: the findings that the text alone shows, without running any of it.
+- optionally ``read(path, syntax, context)``: the findings that the text alone shows, without running any of it;
+- ``SITES``: where jax raises what the rule explains, as (file, function) for all that the function raises, or (file,
+  function, pattern) for the messages that the pattern is found in.  The catalogue of raise sites is made from them.
 
 ``SPECIFICITY`` (50 where absent) orders the rules: the first finding wins, and ``pallas-error`` with 0 comes last.  The
 rule's name is the file's, with hyphens.  Nothing else has to be touched to add one.
@@ -38,6 +40,7 @@ DEFAULT_SPECIFICITY = 50
 
 Judge = Callable[[Fault, Context], Finding | None]
 Read = Callable[[str, Syntax, Context], Iterable[Finding]]
+Sites = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Rule:
     judge: Judge
     specificity: int = DEFAULT_SPECIFICITY
     read: Read | None = None
+    sites: Sites = ()
+    """Its module's ``SITES``."""
 
     @property
     def summary(self) -> str:
@@ -78,6 +83,7 @@ def registry() -> tuple[Rule, ...]:
                 judge=judge,
                 specificity=getattr(module, "SPECIFICITY", DEFAULT_SPECIFICITY),
                 read=getattr(module, "read", None),
+                sites=tuple(getattr(module, "SITES", ())),
             )
         )
     return tuple(sorted(rules, key=lambda rule: (-rule.specificity, rule.name)))

@@ -47,7 +47,6 @@ SINCE = "0.1.0"
 SPECIFICITY = 60
 SITES = (
     ("jax/_src/lax/control_flow/conditionals.py", "cond"),
-    ("jax/_src/lax/control_flow/conditionals.py", "_cond"),
     ("jax/_src/core.py", "check_bool_conversion"),
 )
 
@@ -61,7 +60,7 @@ _CONDS = frozenset({"jax.lax.cond", "jax.lax.switch"})
 def judge(fault: Fault, context: Context) -> Finding | None:
     if fault.capture is None:
         return None
-    by_cond = raised_in(fault, _CONDITIONALS, "cond", "_cond", "switch") and "scalar" in fault.message
+    by_cond = raised_in(fault, _CONDITIONALS, "cond", "switch") and "scalar" in fault.message
     by_while = passed_through(fault, _LOOPS, "while_loop") and "boolean scalar" in fault.message
     by_if = raised_in(fault, "jax/_src/core.py", "check_bool_conversion")
     line = line_of(fault, context)

@@ -48,9 +48,7 @@ SITES = (
     ("jax/_src/state/indexing.py", "NDIndexer.from_indices_shape"),
     ("jax/_src/state/indexing.py", "NDIndexer.__post_init__"),
     ("jax/_src/indexing.py", "Slice.from_slice"),
-    ("jax/_src/state/indexing.py", "Slice.from_slice"),
     ("jax/_src/indexing.py", "Slice.__post_init__"),
-    ("jax/_src/state/indexing.py", "Slice.__post_init__"),
 )
 
 _FILE = "jax/_src/state/indexing.py"

@@ -52,7 +52,7 @@ _PRIMITIVES = "jax/_src/pallas/mosaic/primitives.py"
 _SHARED = "jax/_src/pallas/primitives.py"
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
 _START, _WAIT = ("_dma_start_abstract_eval",), ("_dma_wait_abstract_eval",)
-_VERIFY = ("_lower_jaxpr_to_func_common", "lower_jaxpr_to_func")
+_VERIFY = ("_lower_jaxpr_to_func_common",)
 _ALLOCATE = "Allocate one with `scratch_shapes=[pltpu.SemaphoreType.REGULAR]` and use that."
 _MEMREF = re.compile(r"memref<((?:\d+x)*)([\w!.]+)")
 

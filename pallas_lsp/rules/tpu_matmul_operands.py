@@ -58,7 +58,7 @@ _NARROW = (
 _ROWS = (
     Row(
         _FILE,
-        ("_lower_jaxpr_to_func_common", "lower_jaxpr_to_func"),
+        ("_lower_jaxpr_to_func_common",),
         _NARROW,
         "Expected matmul acc to be 32-bit",
         fixes=matmuls.accumulate_wide,

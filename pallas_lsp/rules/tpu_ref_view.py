@@ -48,7 +48,7 @@ from pallas_lsp.source.edits import Editor
 SINCE = "0.1.0"
 
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
-_VERIFY = ("_lower_jaxpr_to_func_common", "lower_jaxpr_to_func")
+_VERIFY = ("_lower_jaxpr_to_func_common",)
 
 
 def _strided_load(details: Details) -> Sequence[Fix]:

@@ -60,7 +60,7 @@ _ACCURACY = (
     *("_rsqrt_lowering_rule", "_sqrt_lowering_rule", "_exp_lowering_rule", "_exp2_lowering_rule", "_erf_lowering_rule"),
     *("_logistic_lowering_rule", "_sin_lowering_rule", "_cos_lowering_rule", "_tan_lowering_rule"),
     *("_tanh_lowering_rule", "_log_lowering_rule", "_log2_lowering_rule", "_log1p_lowering_rule"),
-    *("_atan2_lowering_rule", "_cbrt_lowering_rule", "_expm1_lowering_rule"),
+    *("_atan2_lowering_rule",),
 )
 _ROWS = (
     Row(

@@ -126,7 +126,7 @@ _ROWS = (
     ),
     Row(
         _FILE,
-        ("_lowering_rule", "_reduce_lowering_rule"),
+        ("_lowering_rule",),
         _reduced,
         "Reductions over",
         fixes=_through_32_bits,

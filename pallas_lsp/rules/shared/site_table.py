@@ -141,9 +141,9 @@ def _name(function: str) -> str:
     return function.rpartition(".")[2]
 
 
-def sites(rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
-    """The raise sites that the rows of a table cover."""
-    return tuple(dict.fromkeys((row.file, function) for row in rows for function in row.functions))
+def sites(rows: Sequence[Row]) -> tuple[tuple[str, str, str], ...]:
+    """The raise sites that the rows of a table cover: file, function, pattern of the message."""
+    return tuple(dict.fromkeys((row.file, function, row.pattern) for row in rows for function in row.functions))
 
 
 def judge(rule: str, rows: Sequence[Row], fault: Fault, context: Context) -> Finding | None:
