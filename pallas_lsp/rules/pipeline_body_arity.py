@@ -50,7 +50,10 @@ SINCE = "0.1.0"
 SPECIFICITY = 59
 SITES = (
     (PIPELINE, "emit_pipeline.<locals>.scoped_pipeline.<locals>.loop_body"),
-    (PIPELINE, "emit_pipeline_warp_specialized.<locals>.scoped_pipeline.<locals>.compute_block.<locals>.loop_body"),
+    (
+        PIPELINE,
+        "emit_pipeline_warp_specialized.<locals>.scoped_pipeline.<locals>.compute_block.<locals>.compute_loop_body",
+    ),
 )
 _GIVEN = re.compile(r"takes (?P<takes>\d+) positional arguments? but (?P<given>\d+) (?:was|were) given")
 _MISSING = re.compile(r"missing (?P<count>\d+) required positional arguments?: (?P<names>.*)")

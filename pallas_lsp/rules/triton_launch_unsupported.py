@@ -71,7 +71,7 @@ SINCE = "0.1.0"
 
 _REGISTRATION = "jax/_src/pallas/triton/pallas_call_registration.py"
 _LOWERING = "jax/_src/pallas/triton/lowering.py"
-_BOTH = ("pallas_call_lowering", "lower_jaxpr_to_triton_module")
+_CHECKED = ((_REGISTRATION, "pallas_call_lowering"), (_LOWERING, "lower_jaxpr_to_triton_module"))
 
 
 def _given(*names: str) -> Callable[[Details], Spot | None]:
@@ -153,22 +153,22 @@ _ROWS = (
     *(
         Row(
             file,
-            _BOTH,
+            (function,),
             "This launch prefetches scalars, which is a feature of TPU kernels and not available through Triton: pass "
             "them as an ordinary input, read them in the kernel (`i_ref[pl.program_id(0)]`) and index the other refs.",
             "scalar prefetch",
             at=_launch,
             related=_grid_spec_here,
         )
-        for file in (_REGISTRATION, _LOWERING)
+        for file, function in _CHECKED
     ),
     *(
-        Row(file, _BOTH, _dynamic_axis, "dynamic grid", at=_given("grid"), related=_launch_here)
-        for file in (_REGISTRATION, _LOWERING)
+        Row(file, (function,), _dynamic_axis, "dynamic grid", at=_given("grid"), related=_launch_here)
+        for file, function in _CHECKED
     ),
     Row(
         _LOWERING,
-        _BOTH,
+        ("lower_jaxpr_to_triton_module",),
         "Scratch memory is not available through Triton: keep the values in variables, or in the carry of a "
         "`jax.lax.fori_loop`.",
         "scratch memory",

@@ -150,7 +150,7 @@ class Graph:
                 yield from self._targets(imports[name])
         for before, attribute in node.attributes:
             found = list(self._targets(f"{module}.{attribute}" for module in imports.get(before, set())))
-            yield from found or self._methods.get(attribute, ())
+            yield from found or self._methods.get(attribute, [])
 
     def _targets(self, dotted: Iterable[str]) -> Iterator[Function]:
         for each in dotted:
