@@ -17,7 +17,7 @@ from pallas_lsp.discovery.index import write_atomically
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.workspace import read_text
 
-VERSION = 1
+VERSION = 2
 
 
 class Memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -16,14 +16,16 @@ from pallas_lsp.discovery.roots import workspace_of
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.reading import Reading
-from pallas_lsp.model import Capture, Driver, Launch, Snapshot
+from pallas_lsp.model import Backend, Capture, Driver, Launch, Snapshot
 from pallas_lsp.recorder.store import Recordings
 from pallas_lsp.source.drivers import find_drivers
 from pallas_lsp.source.guess import guess_drivers
 
-MOST_BATCHES = 8
+MOST_BATCHES = 12
 MOST_SECONDS = 120.0
 SHAPES_PER_KERNEL = 3
+MOST_BATCHES_AGAIN = 3
+"""The files whose tests run again with another GPU answering."""
 
 Run = Callable[[str, tuple[Driver, ...]], Awaitable[Outcome]]
 """Runs drivers (path of the file that is executed, drivers)."""
@@ -49,9 +51,16 @@ class Elsewhere:
         return (*found, *(replace(driver, path=path) for driver in recorded))
 
     async def search(
-        self, snapshot: Snapshot, path: str, reading: Reading, outcome: Outcome, run: Run, on_batch: OnBatch
+        self,
+        snapshot: Snapshot,
+        path: str,
+        reading: Reading,
+        outcome: Outcome,
+        targets: Mapping[str, Sequence[str]],
+        run: Run,
+        on_batch: OnBatch,
     ) -> tuple[tuple[Driver, ...], Outcome]:
-        """Run candidates, the likeliest first, until every launch is reached.
+        """Run candidates, the likeliest first, until every launch is reached; at last with another of the ``targets``.
 
         Returns the drivers that ran, and what they brought together with ``outcome``.
         """
@@ -60,17 +69,25 @@ class Elsewhere:
         state = await loop.run_in_executor(self._threads, index.state, path)
         if self._fruitless.get(path) == state:
             return (), outcome
-        batches = await loop.run_in_executor(self._threads, lambda: _first(candidates.find(index, snapshot, path)))
+        lines = [launch.location.range.start.line + 1 for launch in unreached(reading.launches, outcome)]
+        batches = await loop.run_in_executor(
+            self._threads, lambda: _first(candidates.find(index, snapshot, path, lines))
+        )
         ran: list[Driver] = []
         started = time.monotonic()
-        for number, batch in enumerate(batches):
+        again = [batch for batch in batches if batch[0].kind == "pytest"][:MOST_BATCHES_AGAIN]
+        others = [_for_target(batch, target) for target in _other_targets(reading, targets) for batch in again]
+        for number, batch in enumerate([*batches, *others]):
+            left = unreached(reading.launches, outcome)
+            if not left or time.monotonic() - started > MOST_SECONDS:
+                break
+            if batch[0].target and not any(launch.backend in _TARGETED for launch in left):
+                continue
             executed, drivers = self._prepared(snapshot, path, batch)
             if drivers:
                 outcome = (await run(executed, drivers)).after(outcome, str(number))
                 ran += drivers
                 on_batch(tuple(ran), outcome)
-            if not unreached(reading.launches, outcome) or time.monotonic() - started > MOST_SECONDS:
-                break
         useful = _useful(ran, path, outcome)
         if useful:
             await loop.run_in_executor(self._threads, self._memory.remember, snapshot, path, useful)
@@ -122,6 +139,31 @@ def _first(batches: Iterator[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
     return found
 
 
+_TARGETED = (Backend.MOSAIC_GPU, Backend.ANY)
+"""The backends of kernels that one GPU has and another lacks."""
+
+
+def _other_targets(reading: Reading, targets: Mapping[str, Sequence[str]]) -> list[str]:
+    """The GPUs that may answer where the file's own led to nothing."""
+    if not any(launch.backend in _TARGETED for launch in reading.launches):
+        return []
+    text = reading.text.lower()
+    if not any(word in text for word in ("mosaic_gpu", "plgpu")):
+        return []
+    older = ["8.0"] if any(word in text for word in ("sm80", "sm_80", "ampere", "a100")) else []
+    return [*older, *(target for target in targets.get("mosaic_gpu", ()) if target != gpu_of(text, targets))]
+
+
+def gpu_of(text: str, targets: Mapping[str, Sequence[str]]) -> str:
+    """The GPU that answers for a file first: Blackwell where its instructions are named."""
+    wanted = list(targets.get("mosaic_gpu", ())) or ["9.0"]
+    return wanted[-1] if "tcgen05" in text and len(wanted) > 1 else wanted[0]
+
+
+def _for_target(batch: tuple[Driver, ...], target: str) -> tuple[Driver, ...]:
+    return tuple(replace(each, id=f"{each.id}@{target}", target=target) for each in batch)
+
+
 def unreached(launches: Sequence[Launch], outcome: Outcome) -> list[Launch]:
     """The launches of the file that have no capture yet."""
     lines = {(_real(c.launch.path), c.launch.line) for c in outcome.captures.values() if c.launch is not None}
@@ -138,18 +180,26 @@ def unreached(launches: Sequence[Launch], outcome: Outcome) -> list[Launch]:
 def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver, ...]:
     """The drivers that brought a kernel of the file, or one of the first few sets of types for it."""
     seen: dict[tuple[object, ...], set[str]] = {}
-    useful = []
+    useful: dict[str, Driver] = {}
+    known = {driver.id: driver for driver in ran if driver.kind == "pytest"}
+    for capture in outcome.captures.values():
+        driver = known.get(capture.driver) or _variant(capture.driver, ran)
+        if driver is None or not _concerns(capture, path):
+            continue
+        types = seen.setdefault((capture.launch and capture.launch.line, capture.body), set())
+        if capture.arguments not in types and len(types) < SHAPES_PER_KERNEL:
+            types.add(capture.arguments)
+            useful[driver.id] = driver
+    return tuple(useful.values())
+
+
+def _variant(identifier: str, ran: Sequence[Driver]) -> Driver | None:
+    """A parameter set of a test, which the worker ran because the test's first ones did not reach everything."""
     for driver in ran:
-        brought = [c for c in outcome.captures.values() if c.driver == driver.id and _concerns(c, path)]
-        new = False
-        for capture in brought:
-            types = seen.setdefault((capture.launch and capture.launch.line, capture.body), set())
-            if capture.arguments not in types and len(types) < SHAPES_PER_KERNEL:
-                types.add(capture.arguments)
-                new = True
-        if new and driver.kind == "pytest":
-            useful.append(driver)
-    return tuple(useful)
+        name, _, target = identifier.removeprefix(f"pytest:{driver.path}::").partition("@")
+        if driver.kind == "pytest" and target == driver.target and name.startswith(driver.name) and name != identifier:
+            return replace(driver, id=identifier, name=name)
+    return None
 
 
 def _concerns(capture: Capture, path: str) -> bool:

@@ -224,7 +224,9 @@ class _Check:
                 self.on_report(self._judged(reading, outcome, Stage.TRACE, final=False))
 
         async def run(path: str, drivers: tuple[Driver, ...]) -> Outcome:
-            return await engine._runner.run(python, self.snapshot, path, drivers, reading.texts, lambda _: None)
+            return await engine._runner.run(
+                python, self.snapshot, path, drivers, reading.texts, lambda _: None, search=True
+            )
 
         def on_batch(drivers: tuple[Driver, ...], outcome: Outcome) -> None:
             if self.on_report is not None:
@@ -243,7 +245,9 @@ class _Check:
         if outcome.died_in_import:
             return self._judged(reading, outcome, Stage.LOWER, final=True)
         if discovery and unreached(reading.launches, outcome):
-            found, outcome = await engine._elsewhere.search(self.snapshot, self.path, reading, outcome, run, on_batch)
+            found, outcome = await engine._elsewhere.search(
+                self.snapshot, self.path, reading, outcome, engine.settings.targets, run, on_batch
+            )
             reading = replace(reading, drivers=(*own, *found))
         if engine.settings.guess and (left := unreached(reading.launches, outcome)):
             guesses = await engine._elsewhere.guesses(self.snapshot, self.path, left)

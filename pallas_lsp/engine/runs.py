@@ -50,8 +50,11 @@ class Runner:
         drivers: tuple[Driver, ...],
         texts: Mapping[str, str],
         on_traced: OnTraced,
+        *,
+        search: bool = False,
     ) -> Outcome:
-        """Execute the drivers.  ``texts``: the file and the workspace files that it imports.
+        """Execute the drivers.  ``texts``: the file and the workspace files that it imports.  ``search``: tests of
+        other files end when the launches of the file were reached.
 
         What killed a worker is not run again unchanged: its outcome is remembered.
         """
@@ -59,7 +62,7 @@ class Runner:
         if key in self._deadly:
             self._deadly.move_to_end(key)
             return self._deadly[key]
-        outcome = await self._run_all(python, snapshot, path, drivers, on_traced)
+        outcome = await self._run_all(python, snapshot, path, drivers, on_traced, search)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome
             while len(self._deadly) > _REMEMBERED:
@@ -67,7 +70,13 @@ class Runner:
         return outcome
 
     async def _run_all(
-        self, python: str, snapshot: Snapshot, path: str, drivers: tuple[Driver, ...], on_traced: OnTraced
+        self,
+        python: str,
+        snapshot: Snapshot,
+        path: str,
+        drivers: tuple[Driver, ...],
+        on_traced: OnTraced,
+        search: bool,
     ) -> Outcome:
         remaining = list(drivers)
         skipped: list[str] = []
@@ -78,7 +87,7 @@ class Runner:
             for attempt, (earlier, ended) in enumerate(kept, 1):
                 outcome.keep(earlier, ended, attempt)
             outcome.failures = failures
-            failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced)
+            failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced, search)
             if failure is None:
                 return outcome
             failures.append(failure)
@@ -104,6 +113,7 @@ class Runner:
         skipped: list[str],
         outcome: Outcome,
         on_traced: OnTraced,
+        search: bool,
     ) -> Failure | None:
         told = False
 
@@ -121,6 +131,8 @@ class Runner:
                     self._log(f"{path}: the report after tracing failed: {type(error).__name__}: {error}")
 
         params = self._params(snapshot, path, drivers, skipped)
+        if search:
+            params["enough"] = True
         try:
             for last in (False, True):
                 async with self._pool.worker(python) as worker:
@@ -151,6 +163,7 @@ class Runner:
             "stages": ["trace", "lower"],
             "skip": skipped,
             "launches": launch_lines(snapshot, path),
+            "focus": path if any(driver.kind == "pytest" for driver in drivers) else None,
             "figures": self._settings.figures,
         }
 

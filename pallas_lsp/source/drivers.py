@@ -8,7 +8,7 @@ faults.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pallas_lsp.model import Driver, Range, Snapshot
 from pallas_lsp.source import toplevel
@@ -70,6 +70,20 @@ def entry_names(snapshot: Snapshot, path: str) -> frozenset[str]:
     outside = _launching_imports(snapshot, path, syntax, imported_files(snapshot, path, text))
     main, definitions = _definitions(syntax)
     return frozenset(_reaching(syntax, definitions, main, _holders(syntax, launches), outside) - outside)
+
+
+def entries_towards(snapshot: Snapshot, path: str, lines: Collection[int]) -> frozenset[str]:
+    """The entries that hold one of the lines (1-based), or that reach a definition which does."""
+    text = read_text(snapshot, path)
+    syntax = parse(text)
+    holding = {
+        name
+        for statement in syntax.tree.body
+        if any(statement.lineno <= line <= (statement.end_lineno or 0) for line in lines)
+        for name in bound_names(statement)
+    }
+    _, definitions = _definitions(syntax)
+    return frozenset(definitions.closure(holding))
 
 
 def _definitions(syntax: Syntax) -> tuple[list[ast.stmt], Definitions]:

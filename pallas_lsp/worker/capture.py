@@ -115,8 +115,10 @@ class _Launch:
         import jax
 
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
-        if session.inside or any(compat.is_ref(getattr(leaf, "aval", None)) for leaf in leaves):
+        if session.inside:
             return self._inner(*args, **kwargs)
+        if any(compat.is_ref(getattr(leaf, "aval", None)) for leaf in leaves):
+            return self._over_refs(leaves, args, kwargs)
         if session.failure_is_expected():
             return self._fakes() if session.mode == "concrete" else self._inner(*args, **kwargs)
         key = self._key(leaves)
@@ -138,6 +140,27 @@ class _Launch:
         session.outputs[key] = jax.tree_util.tree_map(_shape_only, result)
         return result
 
+    def _over_refs(self, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A launch inside ``run_state``: like a ``core_map``, it is lowered with what is around it."""
+        session = self._session
+        assert self._inner is not None
+        if session.failure_is_expected():
+            return self._inner(*args, **kwargs)
+        call = frames.of_stack(sys._getframe(2))
+        capture = self._capture(leaves, call)
+        capture.stateful = True
+        session.tell_capture(capture)
+        try:
+            with session.launching():
+                result = self._inner(*args, **kwargs)
+        except Exception as error:
+            capture.failed = True
+            session.tell_fault(error, stage="trace", capture=capture, launch=call)
+            return self._fakes()
+        capture.stage = "trace"
+        session.tell_capture(capture)
+        return result
+
     def _trace(self, capture: Capture, leaves: list[Any], tree: Any) -> Any:
         import jax
 
@@ -153,12 +176,11 @@ class _Launch:
             return inner(*args, **kwargs)
 
         unit.__name__ = unit.__qualname__ = f"{UNIT}{capture.id}"
+        types = [jax.ShapeDtypeStruct(jax.numpy.shape(leaves[i]), jax.dtypes.result_type(leaves[i])) for i in arrays]
         if self._session.mode == "abstract":
             result = jax.jit(unit)(*[leaves[i] for i in arrays])
+            capture.again = (unit, types)
         else:
-            types = [
-                jax.ShapeDtypeStruct(jax.numpy.shape(leaves[i]), jax.dtypes.result_type(leaves[i])) for i in arrays
-            ]
             capture.program, shapes = jax.make_jaxpr(jax.jit(unit), return_shape=True)(*types)
             result = self._filled(shapes)
         capture.stage = "trace"

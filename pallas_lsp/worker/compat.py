@@ -89,7 +89,10 @@ def _pretend_cuda() -> None:
     """Let code that is imported from now on find a CUDA, so that kernels for it can be traced without one."""
     lib = importlib.import_module("jax._src.lib")
     if getattr(lib, "cuda_versions", None) is None:
-        lib.cuda_versions = _CudaVersions()  # type: ignore[attr-defined]
+        lib.cuda_versions = versions = _CudaVersions()  # type: ignore[attr-defined]
+        cudnn: Any = sys.modules.get("jax._src.cudnn.fused_attention_stablehlo")
+        if cudnn is not None:
+            cudnn.cuda_versions = versions
 
 
 def _reason(error: BaseException) -> str:
@@ -180,6 +183,19 @@ def soften_tracers() -> None:
     from jax._src.core import Tracer
 
     Tracer.block_until_ready = lambda self: self
+
+
+def fake_kernels_on_cpu() -> None:
+    """Where user code has a function with a kernel compiled for this machine's CPU, the kernel gives zeros."""
+    mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
+
+    def zeros(context: Any, *_: Any, **__: Any) -> list[Any]:
+        return [mlir.full_like_aval(context, 0, aval) for aval in context.avals_out]
+
+    for module, name in (("pallas_call", "pallas_call_p"), ("mpmd", "mpmd_map_p")):
+        with contextlib.suppress(ImportError, AttributeError):
+            primitive = getattr(importlib.import_module(f"jax._src.pallas.{module}"), name)
+            mlir.register_lowering(primitive, zeros, platform="cpu")
 
 
 @contextlib.contextmanager

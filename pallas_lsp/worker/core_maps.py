@@ -1,4 +1,4 @@
-"""``pl.core_map``: its body is traced where it stands, over refs of the function around it.
+"""``pl.core_map`` (and a launch that is given refs): its body is traced where it stands, over refs from around it.
 
 It takes no arguments of its own, so it cannot be lowered alone: it is lowered with the nearest equation around it that
 takes and gives values only (a ``run_state``, a jitted function).
@@ -58,6 +58,7 @@ def _launch(
         options={"mesh": mesh},
         namespace=namespace,
     )
+    known.stateful = True
     known.backend = backends.of_launch(API, {"mesh": mesh}, namespace)
     session.launched += 1
     session.tell_capture(known)
@@ -79,9 +80,12 @@ def find(session: Session, chain: tuple[Any, ...]) -> tuple[Capture, Any] | None
     """The capture that the innermost equation of a chain is the launch of, with the equation to lower it by."""
     if chain[-1].primitive.name not in KERNELS:
         return None
-    places = frames.of_codes(compat.equation_frames(chain[-1]))
+    # What jax wraps a launch in may know its place where the launch's own equation does not.
+    each = (frames.of_codes(compat.equation_frames(equation)) for equation in reversed(chain))
+    places: list[frames.Frame] = next((found for found in each if found), [])
     for known in session.captures.values():
-        if known.api == API and not known.failed and known.launch and _through(known.launch[-1], places):
+        around = [*known.launch[-1:], *known.call[-1:]]
+        if known.stateful and not known.failed and any(_through(place, places) for place in around):
             for equation in reversed(chain[:-1]):
                 if not any(compat.is_ref(var.aval) for var in (*equation.invars, *equation.outvars)):
                     return known, equation

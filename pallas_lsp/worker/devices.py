@@ -13,6 +13,8 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+from . import abstract_devices, late
+
 _FACTS: dict[str, dict[str, Any]] = {
     "8.0": {"device_kind": "NVIDIA A100-SXM4-80GB", "core_count": 108},
     "9.0": {"device_kind": "NVIDIA H100 80GB HBM3", "core_count": 132},
@@ -42,6 +44,15 @@ def pretend(platform: str, kind: str) -> None:
     for module_name in ("jax.extend.backend", "jax._src.lib"):
         _patch_readers(sys.modules.get(module_name), shown)
     _pretend_in_tests(shown, kind)
+
+
+def answering(kind: str) -> contextlib.AbstractContextManager[Any]:
+    """From now on this GPU (a compute capability) or TPU answers, also to jax inside the context; empty: as before."""
+    if not kind:
+        return contextlib.nullcontext()
+    platform = "cuda" if kind[0].isdigit() else "tpu"
+    pretend(platform, kind)
+    return abstract_devices.abstract_device(platform, kind)
 
 
 def _fact(value: Any, _: Any) -> Any:
@@ -75,8 +86,8 @@ def _pretend_in_tests(shown: str, kind: str) -> None:
     unittest.skipIf = decorator
     unittest.skipUnless = decorator
     unittest.TestCase.skipTest = _never_skip  # type: ignore[method-assign,assignment]
-    util: Any = sys.modules.get("jax._src.test_util")
-    if util is not None:
+
+    def answer(util: Any) -> None:
         gpu = shown == "gpu"
         capability = tuple(map(int, kind.split("."))) if gpu else (0, 0)
         answers: dict[str, Callable[..., Any]] = {
@@ -86,13 +97,16 @@ def _pretend_in_tests(shown: str, kind: str) -> None:
             "is_cuda_compute_capability_at_least": lambda c: gpu and capability >= tuple(map(int, c.split("."))),
             "is_cuda_compute_capability_equal": lambda c: gpu and capability == tuple(map(int, c.split("."))),
             "is_device_tpu": lambda *_, **__: not gpu,
-            "is_device_tpu_at_least": lambda *_: not gpu,
+            "is_device_tpu_at_least": lambda *_, **__: not gpu,
+            "is_cuda_version_at_least": lambda *_, **__: gpu,
             "is_cloud_tpu": lambda: False,
             "test_device_matches": lambda types: bool({shown, "cuda" if gpu else shown} & set(types)),
         }
-        for name, answer in answers.items():
+        for name, answered in answers.items():
             if hasattr(util, name):
-                setattr(util, name, answer)
+                setattr(util, name, answered)
+
+    late.on_import("jax._src.test_util", answer)
 
 
 def _never_skip(self: Any, reason: Any = None) -> None:

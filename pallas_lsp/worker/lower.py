@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from typing import Any
@@ -12,6 +13,8 @@ from .session import Capture, Session
 
 _MARK = re.compile(rf"{UNIT}(c\d+)")
 MOST_UNITS_PER_CAPTURE = 3
+MOST_PER_KERNEL = 4
+"""The captures of one launch and kernel that are lowered, of those that tests of other files bring."""
 
 
 def harvest(session: Session, closed_jaxpr: Any) -> list[tuple[Capture, Any, tuple[Any, ...]]]:
@@ -40,12 +43,43 @@ def lower_all(session: Session, programs: list[tuple[str, Any]]) -> None:
     """Lower every captured launch of the drivers' programs (driver, closed jaxpr)."""
     counts: dict[str, int] = {}
     skipped = set(session.params.get("skip") or ())  # their lowering ended an earlier run
-    for driver, program in programs:
+    kernels = _Kernels()
+    for driver, program in [*programs, *_alone(session, programs)]:
         session.driver = driver
         for capture, equation, _ in harvest(session, program):
             counts[capture.id] = counts.get(capture.id, 0) + 1
-            if counts[capture.id] <= MOST_UNITS_PER_CAPTURE and capture.id not in skipped:
+            if counts[capture.id] > MOST_UNITS_PER_CAPTURE or capture.id in skipped or not session.concerns(capture):
+                continue
+            if not capture.driver.startswith("pytest:") or kernels.few(capture):
                 _lower(session, capture, equation, program)
+
+
+class _Kernels:
+    """Counts the captures of each launch and kernel."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, set[str]] = {}
+
+    def few(self, capture: Capture) -> bool:
+        known = self._known.setdefault(repr((capture.launch[-1:], capture.body)), set())
+        known.add(capture.id)
+        return len(known) <= MOST_PER_KERNEL
+
+
+def _alone(session: Session, programs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Programs of the captures whose traces user code kept to itself (``jax.jit(f).lower(x)``): traced again."""
+    import jax
+
+    found = {capture.id for _, program in programs for capture, _, _ in harvest(session, program)}
+    more = []
+    for capture in list(session.captures.values()):
+        if capture.id in found or capture.again is None or capture.stage != "trace" or not session.concerns(capture):
+            continue
+        function, types = capture.again
+        capture.again = None
+        with contextlib.suppress(Exception), session.launching():
+            more.append((capture.driver, jax.make_jaxpr(jax.jit(function))(*types)))
+    return more
 
 
 def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> None:

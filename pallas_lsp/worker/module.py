@@ -141,10 +141,15 @@ def module_name(path: str) -> tuple[str, str]:
 
 
 def extend_path(path: str, roots: list[str]) -> None:
-    """Make a file and the workspace around it importable, before what is installed."""
+    """Make a file and the workspace around it importable, before what is installed.
+
+    The folder of a module inside a package comes last: its neighbours may have names of installed packages.
+    """
     _, folder = module_name(path)
     own = os.path.dirname(os.path.abspath(path))
-    wanted = [folder, own, *roots, *(os.path.join(root, "src") for root in roots)]
+    wanted = [folder, *roots, *(os.path.join(root, "src") for root in roots)]
+    if own not in (folder, *sys.path):
+        sys.path.append(own)
     for entry in reversed([entry for entry in dict.fromkeys(wanted) if os.path.isdir(entry)]):
         if entry not in sys.path:
             sys.path.insert(0, entry)

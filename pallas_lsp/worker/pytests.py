@@ -10,15 +10,23 @@ import contextlib
 import functools
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import entries, module
+from . import entries, late, module, soft_tests
 from .session import Session
 
 Attempt = Callable[[dict[str, Any], Callable[[], Any]], None]
 """Evaluates a call for a driver."""
+
+SECONDS = 20.0
+"""How long a test may take, below the engine's clock: what takes longer is left out, and the others are run."""
+FEWEST = 3
+"""The tests of a file that are run although fewer reach every launch: each may bring other types."""
+MOST_VARIANTS = 10
+"""The parameter sets of a test that are tried while launches are not reached, if the test reaches others."""
 
 _OPTIONS = (
     "--assert=plain",
@@ -33,7 +41,7 @@ _OPTIONS = (
     "-p",
     "no:timeout",
     "-p",
-    "no:benchmark",
+    "no:warnings",
     "-o",
     "addopts=",
     "-q",
@@ -53,6 +61,7 @@ def run(session: Session, drivers: list[dict[str, Any]], roots: list[str], attem
     except ImportError:
         _without_pytest(session, drivers, roots, attempt)
         return
+    _no_skip.Exception = pytest.skip.Exception  # type: ignore[attr-defined]
     pytest.skip = _no_skip
     plugin = Plugin(session, drivers, attempt)
     _calm_hypothesis()
@@ -62,6 +71,12 @@ def run(session: Session, drivers: list[dict[str, Any]], roots: list[str], attem
         if driver["id"] not in plugin.reached:
             reason = plugin.trouble or f"pytest finds no test {driver['name']} in {os.path.basename(path)}"
             session.tell_driver(entries.outcome(driver["id"], "abstract", reason))
+
+
+def prepare(session: Session, roots: list[str]) -> None:
+    """Have test modules imported with asserts that never fail, and flags that nobody parses with their defaults."""
+    soft_tests.install(roots, session.expected_failures.extend)
+    late.on_import("absl.flags", lambda flags: flags.FLAGS.mark_as_parsed())
 
 
 def _folder(path: str, roots: list[str]) -> str:
@@ -76,28 +91,45 @@ class Plugin:
         self._session = session
         self._drivers = {driver["name"]: driver for driver in drivers}
         self._attempt = attempt
+        self._more: set[int] = set()
+        self._useful: set[str] = set()
         self.reached: set[str] = set()
         self.trouble = ""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        kept: dict[str, list[Any]] = {}
+        groups: dict[str, list[Any]] = {}
         for item in items:
             driver = self._of(item)
-            if driver is not None and len(kept.setdefault(driver["id"], [])) < entries.MOST_VARIANTS:
-                kept[driver["id"]].append(item)
+            if driver is not None:
+                groups.setdefault(driver["id"], []).append(item)
                 node = item
                 while node is not None:
                     node.own_markers = [mark for mark in node.own_markers if mark.name not in ("skip", "skipif")]
                     node = node.parent
-        items[:] = [item for group in kept.values() for item in group]
+        first, more = [], []
+        for variants in groups.values():
+            # The first and the last differ most; others matter where these do not lead to every launch.
+            ends = variants[:1] + variants[1:][-1:]
+            first += ends
+            if self._session.searching:
+                more += _spread([item for item in variants if item not in ends], MOST_VARIANTS - len(ends))
+        self._more = set(map(id, more))
+        items[:] = [*first, *more]
 
     def _of(self, item: Any) -> dict[str, Any] | None:
-        owner = getattr(item, "cls", None)
-        name = getattr(item, "originalname", None) or item.name.split("[")[0]
-        full = f"{owner.__name__}.{name}" if owner is not None else name
+        """The driver that wants a test: one of its name, of its name and parameters, or of the start of its name."""
+        full = _full_name(item)
+        exact = self._drivers.get(full + _parameters(item)) or self._drivers.get(full)
+        if exact is not None:
+            return exact
         # absl's parameterized adds a suffix to a method's name for each parameter set.
-        found = [known for known in self._drivers if full == known or full.startswith(known)]
+        found = [known for known in self._drivers if full.startswith(known)]
         return self._drivers[max(found, key=len)] if found else None
+
+    def _is_needed(self, item: Any, driver: dict[str, Any]) -> bool:
+        if id(item) in self._more:
+            return driver["id"] in self._useful and not self._session.satisfied()
+        return len(self.reached) < FEWEST or driver["id"] in self.reached or not self._session.satisfied()
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -115,11 +147,24 @@ class Plugin:
         test = getattr(item, "obj", None)
         if driver is None or not callable(test):
             return
+        if not self._is_needed(item, driver):
+            item.obj = _nothing
+            if driver["id"] not in self.reached:
+                self.reached.add(driver["id"])
+                self._session.tell_driver(entries.outcome(driver["id"], "not needed", ""))
+            return
         self.reached.add(driver["id"])
+        if id(item) in self._more:
+            driver = _variant(driver, _full_name(item) + _parameters(item))
+            self._session.driver = driver["id"]
 
         @functools.wraps(test)
         def evaluated(*args: Any, **kwargs: Any) -> None:
-            self._attempt(driver, functools.partial(test, *args, **kwargs))
+            with _alarm():
+                self._attempt(driver, functools.partial(test, *args, **kwargs))
+            captures = self._session.captures.values()
+            if any(each.driver == driver["id"] and self._session.concerns(each) for each in captures):
+                self._useful.add(driver["id"])
 
         item.obj = evaluated
 
@@ -129,6 +174,56 @@ class Plugin:
             self.reached.add(driver["id"])
             error = entries.outcome(driver["id"], "abstract", f"{call.when}: {call.excinfo.exconly().splitlines()[0]}")
             self._session.tell_driver(error)
+
+
+def _full_name(item: Any) -> str:
+    owner = getattr(item, "cls", None)
+    name = getattr(item, "originalname", None) or item.name.split("[")[0]
+    return f"{owner.__name__}.{name}" if owner is not None else name
+
+
+def _parameters(item: Any) -> str:
+    """The parameter set of a test as pytest writes it after the name: ``[64-float16]``."""
+    return f"[{item.name.partition('[')[2]}" if "[" in item.name else ""
+
+
+def _variant(driver: dict[str, Any], name: str) -> dict[str, Any]:
+    """A driver for one parameter set of a test."""
+    target = driver.get("target") or ""
+    return {**driver, "id": f"pytest:{driver['path']}::{name}{'@' + target if target else ''}", "name": name}
+
+
+def _spread(items: list[Any], most: int) -> list[Any]:
+    """As many of the items as may be, evenly from all of them."""
+    step = max(1.0, len(items) / most)
+    return [items[int(number * step)] for number in range(min(most, len(items)))]
+
+
+class TookTooLong(BaseException):
+    """Past the test's own handlers."""
+
+
+@contextlib.contextmanager
+def _alarm() -> Iterator[None]:
+    """Stop what takes longer than ``SECONDS``, where the system can interrupt it."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_number: int, _frame: Any) -> None:
+        raise TookTooLong(f"took more than {SECONDS:g} s")
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1.0)  # again, should the first be lost in a finalizer
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """Stands for a test that is not needed."""
 
 
 def _no_skip(*args: Any, **kwargs: Any) -> None:
@@ -174,9 +269,9 @@ def _without_pytest(session: Session, drivers: list[dict[str, Any]], roots: list
 
 
 def by_file(drivers: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The drivers of kind ``pytest``, grouped by their file."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    """The drivers of kind ``pytest``, grouped by their file and the device that answers."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for driver in drivers:
         if driver["kind"] == "pytest":
-            groups.setdefault(driver["path"], []).append(driver)
-    yield from groups.values()
+            groups.setdefault((driver.get("target") or "", driver["path"]), []).append(driver)
+    yield from (groups[key] for key in sorted(groups))

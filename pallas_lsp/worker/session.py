@@ -22,7 +22,11 @@ class LaunchFailed(BaseException):
 
 @dataclass
 class Capture:
-    """One launch reached by one driver, with the program that it became (``program``: a closed jaxpr)."""
+    """One launch reached by one driver, with the program that it became (``program``: a closed jaxpr).
+
+    ``again``: a function of arrays and their types, to trace the launch alone.  ``stateful``: it works on refs of the
+    function around it, and can be lowered only with that.
+    """
 
     id: str
     api: str
@@ -36,6 +40,8 @@ class Capture:
     backend: str = "any"
     entry: dict[str, Any] | None = None
     program: Any = None
+    again: tuple[Any, Any] | None = None
+    stateful: bool = False
     failed: bool = False
     stage: str = "build"
     targets: list[str] = field(default_factory=list)
@@ -119,6 +125,8 @@ class Session:
         self._emit("driver", {"outcome": outcome})
 
     def tell_fault(self, error: BaseException, *, stage: str, capture: Capture | None = None, **more: Any) -> None:
+        if capture is not None and not self.concerns(capture):
+            return  # it is told when that kernel's own file is checked
         fault = faults.describe(error, stage=stage, driver=self.driver, capture=capture.id if capture else None, **more)
         if capture is not None:
             with contextlib.suppress(Exception):
@@ -161,6 +169,37 @@ class Session:
         capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
         self.captures[capture.id] = capture
         return capture
+
+    @property
+    def focus(self) -> str | None:
+        """The file whose kernels matter, where tests of other files are run for it."""
+        return self.params.get("focus")
+
+    def concerns(self, capture: Capture) -> bool:
+        """Whether a capture is lowered and its faults are told: of a test elsewhere only what is the focus file's."""
+        if self.focus is None or not capture.driver.startswith("pytest:"):
+            return True
+        body = [capture.body] if capture.body is not None else []
+        return self.concerns_places([*capture.launch[-1:], *capture.call[-1:], *body])
+
+    def concerns_places(self, places: list[dict[str, Any]]) -> bool:
+        return self.focus is None or any(place["path"] == self.focus for place in places)
+
+    def concerns_error(self, error: BaseException) -> bool:
+        return self.concerns_places(list(frames.of_traceback(error.__traceback__)))
+
+    @property
+    def searching(self) -> bool:
+        """Whether tests are tried for the launches that they may reach (``enough``)."""
+        return bool(self.params.get("enough"))
+
+    def satisfied(self) -> bool:
+        """Whether every launch of the focus file was reached (``launches``: their first lines) where that is enough."""
+        lines = self.params.get("launches")
+        if not lines or self.focus is None or not self.searching:
+            return False
+        reached = {f["line"] for c in self.captures.values() for f in c.launch[-1:] if f["path"] == self.focus}
+        return set(lines) <= reached
 
     @contextlib.contextmanager
     def launching(self) -> Iterator[None]:
