@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import compat
-from .kernel import Found, Kernel, is_variable, places
+from .kernel import Found, Kernel, places, producers
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
@@ -45,19 +45,7 @@ def _allocates(jaxpr: Any, names: set[str]) -> bool:
 
 def _axis_of(jaxpr: Any, variable: Any, names: set[str]) -> str | None:
     """The axis among ``names`` whose index a value is computed from."""
-    producers = {out: equation for equation in jaxpr.eqns for out in equation.outvars}
-    pending, seen = [variable], set()
-    while pending:
-        current = pending.pop()
-        if not is_variable(current) or current in seen:
-            continue
-        seen.add(current)
-        equation = producers.get(current)
-        if equation is None:
-            continue
-        if equation.primitive.name == "axis_index":
-            axis = equation.params.get("axis_name")
-            if axis in names:
-                return str(axis)
-        pending += list(equation.invars)
+    for equation in producers(jaxpr, variable):
+        if equation.primitive.name == "axis_index" and equation.params.get("axis_name") in names:
+            return str(equation.params["axis_name"])
     return None

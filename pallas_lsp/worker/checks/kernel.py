@@ -126,6 +126,21 @@ def is_variable(value: Any) -> bool:
     return not hasattr(value, "val")
 
 
+def producers(jaxpr: Any, variable: Any) -> Iterator[Any]:
+    """The equations of a body that a value is computed from, nearest first."""
+    by_output = {out: equation for equation in jaxpr.eqns for out in equation.outvars}
+    pending, seen = [variable], set()
+    while pending:
+        current = pending.pop()
+        if not is_variable(current) or current in seen:
+            continue
+        seen.add(current)
+        equation = by_output.get(current)
+        if equation is not None:
+            yield equation
+            pending += list(equation.invars)
+
+
 def indexed(equation: Any) -> bool:
     """Whether an access goes to a part of its ref, so that two accesses may not meet."""
     return any("NDIndexer" in str(value) for key, value in equation.params.items() if "tree" in key)

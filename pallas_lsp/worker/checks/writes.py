@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import compat
-from .kernel import is_variable
+from .kernel import is_variable, producers
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "program_id", "axis_index", "sign", "iota", "is_finite")
 _INLINE = ("pjit", "jit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jaxpr_call", "run_scoped")
@@ -164,22 +164,7 @@ def _passes_on(jaxpr: Any, equation: Any, depends: Sequence[bool]) -> bool:
 
 def from_comparison(jaxpr: Any, variable: Any) -> bool:
     """Whether a value is worked out from a comparison or from where in the grid or block it is."""
-    if not is_variable(variable):
-        return False
-    producers = {out: equation for equation in jaxpr.eqns for out in equation.outvars}
-    pending, seen = [variable], set()
-    while pending:
-        current = pending.pop()
-        if not is_variable(current) or current in seen:
-            continue
-        seen.add(current)
-        equation = producers.get(current)
-        if equation is None:
-            continue
-        if _compares(equation):
-            return True
-        pending += list(equation.invars)
-    return False
+    return any(_compares(equation) for equation in producers(jaxpr, variable))
 
 
 def _compares(equation: Any) -> bool:
