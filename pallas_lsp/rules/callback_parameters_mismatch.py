@@ -107,7 +107,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     given = arity.given if arity.given is not None else taken - len(arity.missing)
     if arity.keywords:
         message = f"{_named(function)} has no parameter `{arity.keywords[0]}`, but is called with one of that name."
-        return finding(__name__, fault, context, location, message, _related(line))
+        keyword = _keyword(line, arity.keywords[0])
+        if keyword is None:
+            return finding(__name__, fault, context, location, message, _related(line))
+        related = [Related(location, "This is called.")]
+        return finding(__name__, fault, context, line.at(keyword), message, related, _renamed(line, keyword, function))
     said, gets = _said(line, kind), kind.gets
     if said.rpartition(".")[2] == "when":
         gets = "nothing"
@@ -119,6 +123,23 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     )
     fixes = _fixes(line, function, kind, taken, given)
     return finding(__name__, fault, context, location, message, _related(line), fixes)
+
+
+def _keyword(line: Line, name: str) -> ast.keyword | None:
+    call = line.node if isinstance(line.node, ast.Call) else None
+    return next((k for k in call.keywords if k.arg == name), None) if call is not None else None
+
+
+def _renamed(line: Line, keyword: ast.keyword, function: Function) -> Iterator[Fix | None]:
+    """The one parameter that nothing is given for may be meant."""
+    assert isinstance(line.node, ast.Call) and keyword.arg is not None
+    given = {k.arg for k in line.node.keywords}
+    free = [p.arg for p in positional(function)[len(line.node.args) - 1 :] if p.arg not in given]
+    if len(free) == 1:
+        editor = Editor(line.path, line.syntax)
+        start, _ = line.syntax.span(keyword)
+        editor.change(start, start + len(keyword.arg), free[0])
+        yield suggested(f"Give it as `{free[0]}=`", editor)
 
 
 def _named(function: Function) -> str:

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
 SPECIFICITY = 60
@@ -78,8 +79,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if launch.api == "pl.pallas_call" and backend.endswith(".mosaic_gpu"):
         message = (
             "`pl.pallas_call` does not launch Mosaic GPU kernels from jax 0.11 on, but its parameters are for Mosaic "
-            "GPU. Launch with `plgpu.kernel`, or give parameters for Triton."
+            "GPU. Launch with `plgpu.kernel`"
         )
+        if _needs_mosaic(launch):
+            message += ": there the kernel gets refs in GMEM, and `plgpu.emit_pipeline` copies their blocks to SMEM."
+        else:
+            message += ", or give parameters for Triton."
         location, related = launch.name, [Related(spot.location, "These are the parameters.")]
     else:
         target = "Mosaic GPU" if launch.api == "plgpu.kernel" else "this platform"
@@ -94,11 +99,28 @@ def _backend(spot: Spot) -> str:
     return module if module in _BACKENDS else ""
 
 
+def _needs_mosaic(launch: Launch) -> bool:
+    """Whether the kernel or its specs use what Mosaic GPU alone has."""
+    given = launch.arguments()
+    values = [*given.positional, *(value for name, value in given.keywords.items() if name != "compiler_params")]
+    parts: list[tuple[Syntax, ast.AST]] = [(launch.syntax, value) for value in values]
+    if (body := launch.body()) is not None:
+        parts.append(body[1:])
+    for syntax, part in parts:
+        for node in ast.walk(part):
+            used = syntax.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None
+            if used is not None and used.startswith(f"{_PALLAS}.mosaic_gpu."):
+                return True
+    return False
+
+
 def _fixes(launch: Launch, spot: Spot) -> Iterator[Fix | None]:
     value = spot.syntax.value(spot.node)
     module = f"{_PALLAS}.mosaic_gpu" if launch.api == "plgpu.kernel" else f"{_PALLAS}.triton"
     if launch.api == "pl.pallas_call" and not launch.arguments().keywords.get("grid_spec"):
         yield _as_kernel(launch)
+    if launch.api == "pl.pallas_call" and _needs_mosaic(launch):
+        return
     if isinstance(value, ast.Call):
         editor = Editor(spot.path, spot.syntax)
         name = editor.spell(f"{module}.CompilerParams", spot.node, (module, _BACKENDS[module][0]))

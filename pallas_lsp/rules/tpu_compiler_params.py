@@ -49,6 +49,7 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import compiler_params, keyword_edits, site_table
 from pallas_lsp.rules.shared.compiler_params import field
 from pallas_lsp.rules.shared.launches import launch_of
+from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
@@ -108,16 +109,22 @@ def _arbitrary(like: str) -> str:
     return f"{stem}{dot}{'ARBITRARY' if name.isupper() else 'arbitrary'}" if dot else '"arbitrary"'
 
 
-def _known_word(details: Details) -> Sequence[Fix]:
+def _word(details: Details) -> Spot | None:
+    """The entry that is no dimension semantics, else the field."""
     spot = _SEMANTICS(details)
+    for part in ast.walk(spot.syntax.value(spot.node)) if spot is not None else ():
+        if spot is not None and isinstance(part, ast.Constant) and part.value == details["word"]:
+            return spot.at(part)
+    return spot
+
+
+def _known_word(details: Details) -> Sequence[Fix]:
+    spot = _word(details)
     near = difflib.get_close_matches(details["word"], _WORDS, n=1)
-    if spot is None or not near:
+    if spot is None or not near or not isinstance(spot.node, ast.Constant):
         return ()
-    for part in ast.walk(spot.syntax.value(spot.node)):
-        if isinstance(part, ast.Constant) and part.value == details["word"]:
-            quote = spot.syntax.source(part)[-1]
-            return keyword_edits.replace(spot.at(part), f"{quote}{near[0]}{quote}", f"Use {near[0]}", Safety.SAFE)
-    return ()
+    quote = spot.source[-1]
+    return keyword_edits.replace(spot, f"{quote}{near[0]}{quote}", f"Use {near[0]}", Safety.SAFE)
 
 
 def _launch_here(details: Details) -> Sequence[Related]:
@@ -178,7 +185,7 @@ _ROWS = (
         "`{word}` is no dimension semantics: there are `parallel`, `arbitrary`, `core_parallel` and "
         "`subcore_parallel`.",
         r"dimension_semantics<(?P<word>\w+)>",
-        at=_SEMANTICS,
+        at=_word,
         fixes=_known_word,
     ),
     Row(

@@ -40,7 +40,7 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import clean, short
 from pallas_lsp.rules.shared import api_table
 from pallas_lsp.rules.shared.api_fixes import without_index
-from pallas_lsp.rules.shared.arity import arity_of
+from pallas_lsp.rules.shared.arity import Arity, arity_of
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
 from pallas_lsp.rules.shared.version_guards import guarded
 from pallas_lsp.rules.shared.wording import and_list
@@ -77,7 +77,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             return finding(__name__, fault, context, first.location, first.message, (), first.fixes)
         # A launch's call runs what another call made.
         call = call.func if isinstance(call.func, ast.Call) else None
-    if not isinstance(node, ast.Call) or not _is_pallas(syntax, node):
+    if not isinstance(node, ast.Call) or not _is_pallas(syntax, node) or _is_given(syntax, node, arity):
         return None
     name = arity.function.rpartition(".")[2].removeprefix("__init__") or arity.function.partition(".")[0]
     called = f"`{short(syntax.source(node.func), 40)}`"
@@ -86,6 +86,13 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return finding(__name__, fault, context, _name(place.path, syntax, node), f"{called} needs {wanted}, too.")
     message = f"{called} cannot be called like that: {clean(fault.message)}" if name else clean(fault.message)
     return finding(__name__, fault, context, _name(place.path, syntax, node), message)
+
+
+def _is_given(syntax: Syntax, call: ast.Call, arity: Arity) -> bool:
+    """Whether the function that was called wrongly is one that the call was given."""
+    given = (syntax.callee(each) for each in (*call.args, *(k.value for k in call.keywords)))
+    names = {"<lambda>" if isinstance(each, ast.Lambda) else each.name for each in given if each is not None}
+    return arity.function.rpartition(".")[2] in names
 
 
 def _is_pallas(syntax: Syntax, call: ast.Call) -> bool:

@@ -1,10 +1,12 @@
 """
 ## What it does
-Finds calls of `plgpu.wgmma` whose first argument is no accumulator: a ref in GMEM, SMEM or TMEM.
+Finds calls of `plgpu.wgmma` whose first argument is no accumulator: a ref in GMEM, SMEM or TMEM, or one that
+`pl.run_state` made of a plain array.
 
 ## Why it is wrong
 Hopper's wgmma accumulates in registers. The ref that stands for them is allocated with `plgpu.ACC(shape, dtype)` by
-`pl.run_scoped` and lives inside that scope. Results in TMEM are Blackwell's, where the product is
+`pl.run_scoped` and lives inside that scope; one that starts with a value is `plgpu.ACC.init(value)`, given to
+`pl.run_state`. Results in TMEM are Blackwell's, where the product is
 `plgpu.tcgen05_mma`.
 
 ## Example
@@ -23,7 +25,8 @@ o_gmem[...] = pl.run_scoped(product, plgpu.ACC((64, 128), jnp.float32))
 
 ## Fix safety
 The fix puts the product into a scope and stores its value where it was to be accumulated; it is a suggestion: what
-the ref held before is not added.
+the ref held before is not added. A start value that `pl.run_state` was given as an array becomes that of the
+accumulator, which is what the call asks for: that fix is safe.
 
 ## Applies to
 Mosaic GPU; jax 0.10, 0.11 and 0.12.
@@ -37,10 +40,12 @@ from __future__ import annotations
 
 import ast
 
-from pallas_lsp.model import Fault, Finding, Fix
+from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
-from pallas_lsp.rules.shared.accumulators import spell_accumulator, unique_name
-from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.messages import short
+from pallas_lsp.rules.shared import NotPossible
+from pallas_lsp.rules.shared.accumulators import cast, needs_cast, spell_accumulator, unique_name
+from pallas_lsp.rules.shared.findings import finding, safe, suggested
 from pallas_lsp.rules.shared.gpu_mma import dtype_text
 from pallas_lsp.rules.shared.gpu_operands import (
     PRIMITIVES,
@@ -52,7 +57,8 @@ from pallas_lsp.rules.shared.gpu_operands import (
     quoted,
     shape_text,
 )
-from pallas_lsp.rules.shared.uses import PALLAS
+from pallas_lsp.rules.shared.places import Spot, call_at
+from pallas_lsp.rules.shared.uses import PALLAS, parameter, state_use, state_value
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
@@ -72,6 +78,15 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     acc = operands(fault).get("acc")
     where = f" in {_SPACES[acc.space]}" if acc is not None and acc.space in _SPACES else ""
     name = quoted(context, fault, "acc", "The accumulator")
+    start = _start(context, fault)
+    if start is not None:
+        value = short(start.source, 40)
+        text = (
+            f"{name} starts as the array `{value}`, but `wgmma` accumulates in registers: the start value of an "
+            f"accumulator is `plgpu.ACC.init({value})`."
+        )
+        used = Related(place(context, fault, "acc"), "It accumulates here.")
+        return finding(__name__, fault, context, start.location, text, [used], [_initialised(context, start)])
     text = (
         f"{name} is a ref{where}, but `wgmma` accumulates in registers: it takes a `plgpu.ACC(...)` of `pl.run_scoped`."
     )
@@ -79,6 +94,42 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         text += " Products into TMEM are `plgpu.tcgen05_mma` (Blackwell)."
     related = acc.related(context, "It is allocated here.") if acc is not None else ()
     return finding(__name__, fault, context, place(context, fault, "acc"), text, related, [_fix(context, fault, acc)])
+
+
+def _start(context: Context, fault: Fault) -> Spot | None:
+    """The array that ``pl.run_state`` made the ref of, where the ref is the one that its body gets."""
+    given = argument(context, fault, "acc")
+    if given is None or not isinstance(given.node, ast.Name):
+        return None
+    for index in range(len(fault.frames)):
+        spot = call_at(context, fault.frames, index)
+        use = state_use(spot) if spot is not None else None
+        value = state_value(use) if use is not None else None
+        if use is None or value is None or isinstance(value, ast.Tuple | ast.List | ast.Dict | ast.Starred):
+            continue
+        received = parameter(use, 0)
+        if received is not None and use.spot.path == given.path and received.arg == given.node.id:
+            return use.spot.at(value)
+    return None
+
+
+def _initialised(context: Context, start: Spot) -> Fix | None:
+    """The array as the start value of an accumulator."""
+    editor = Editor(start.path, start.syntax)
+    make = spell_accumulator(editor, start.node)
+    if make is None:
+        return None
+    before, after = f"{make}.init(", ")"
+    if needs_cast(context, start.syntax, start.node):
+        try:
+            opening, closing = cast(editor, start.node)
+        except NotPossible:
+            return None
+        before, after = before + opening, closing + after
+    first, last = start.syntax.span(start.node)
+    editor.insert(first, before)
+    editor.insert(last, after)
+    return safe(f"Start the accumulator with it: `{make}.init({short(start.source, 30)})`", editor)
 
 
 def _fix(context: Context, fault: Fault, acc: Operand | None) -> Fix | None:

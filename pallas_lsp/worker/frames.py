@@ -49,9 +49,10 @@ def claim(paths: Iterable[str]) -> None:
 def origin(path: str) -> str | None:
     """Whose code a file is: ``workspace`` (the user's), ``library`` (installed packages, jax's own kernels), or None.
 
-    None is for what is never at fault: jax itself, the standard library, this worker, code without a file.
+    None is for what is never at fault: jax itself, the standard library, this worker, code without a file (MLIR parses
+    attributes under names such as ``#tpu.dimension_semantics<...>``).
     """
-    if path.startswith("<") or not path:
+    if path.startswith(("<", "#")) or not path:
         return None
     real = os.path.realpath(path)
     if real in _claimed:

@@ -28,6 +28,52 @@ if __name__ == "__main__":
         ["`step` takes 1 argument"],
         fixes=1,
     ),
+    "run_scoped_with_fewer_types": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    def scope(tmp_ref, spare_ref):
+       #^^^^^
+        tmp_ref[...] = x_ref[...]
+        o_ref[...] = tmp_ref[...]
+
+    pl.run_scoped(scope, pltpu.VMEM((512, 256), jnp.float32))
+
+
+def f(x):
+    return pl.pallas_call(k, out_shape=SDS(x.shape, x.dtype))(x)
+
+
+if __name__ == "__main__":
+    f(X)
+""",
+        ["`scope` takes 2 arguments, but it is called with 1: `pl.run_scoped`"],
+        fixes=1,
+    ),
+    "run_scoped_with_another_keyword": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    def scope(tmp_ref):
+        tmp_ref[...] = x_ref[...]
+        o_ref[...] = tmp_ref[...]
+
+    pl.run_scoped(scope, buffer=pltpu.VMEM((512, 256), jnp.float32))
+                        #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+
+def f(x):
+    return pl.pallas_call(k, out_shape=SDS(x.shape, x.dtype))(x)
+
+
+if __name__ == "__main__":
+    f(X)
+""",
+        ["`scope` has no parameter `buffer`"],
+        fixes=1,
+    ),
     "cond_args": Snippet(
         """\
 

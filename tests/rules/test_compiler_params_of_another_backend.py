@@ -26,6 +26,36 @@ if __name__ == "__main__":
         fixes=2,
         since=(0, 11, 2),
     ),
+    "cp_no_triton_for_a_mosaic_kernel": Snippet(
+        """\
+
+
+def scoped_kernel(x_ref, o_ref):
+    def scope(tmp_ref):
+        tmp_ref[...] = x_ref[...]
+        plgpu.commit_smem()
+        o_ref[...] = tmp_ref[...]
+
+    pl.run_scoped(scope, plgpu.SMEM((512, 256), jnp.float32))
+
+
+def scale(x):
+    return pl.pallas_call(
+          #^^^^^^^^^^^^^^
+        scoped_kernel,
+        in_specs=[pl.BlockSpec((512, 256), lambda: (0, 0))],
+        out_shape=SDS(x.shape, x.dtype),
+        compiler_params=plgpu.CompilerParams(),
+    )(x)
+
+
+if __name__ == "__main__":
+    scale(X)
+""",
+        ["Launch with `plgpu.kernel`: there"],
+        fixes=0,
+        since=(0, 11, 2),
+    ),
     "cp_tpu_gpukernel": Snippet(
         """\
 

@@ -6,48 +6,6 @@ from jax_environments import JaxPython
 from launch_snippets import Snippet, check
 
 SNIPPETS = {
-    "run_scoped_arity": Snippet(
-        """\
-
-
-def k(x_ref, o_ref):
-    def scope(a, b):
-        pass
-
-    pl.run_scoped(scope, plgpu.SMEM((8, 128), jnp.float32))
-   #^^^^^^^^^^^^^
-
-
-def f(x):
-    return plgpu.kernel(k, out_type=SDS(x.shape, x.dtype))(x)
-
-
-if __name__ == "__main__":
-    f(X)
-""",
-        ["`pl.run_scoped` needs `b`, too."],
-    ),
-    "run_scoped_kw": Snippet(
-        """\
-
-
-def k(x_ref, o_ref):
-    def scope(a):
-        pass
-
-    pl.run_scoped(scope, acc=plgpu.SMEM((8, 128), jnp.float32))
-   #^^^^^^^^^^^^^
-
-
-def f(x):
-    return plgpu.kernel(k, out_type=SDS(x.shape, x.dtype))(x)
-
-
-if __name__ == "__main__":
-    f(X)
-""",
-        ["`pl.run_scoped` cannot be called like that"],
-    ),
     "kw_blockspec": Snippet(
         """\
 

@@ -1,0 +1,63 @@
+"""``plgpu.wgmma`` into what ``pl.run_state`` made of an array."""
+
+from __future__ import annotations
+
+from gpu_check import Case, cases, check
+from gpu_kernels import gpu_kernel
+from jax_environments import JaxPython
+
+
+def _kernel(call: str, scope: str = "def scope(acc):\n        plgpu.wgmma(acc, a_s, b_s)") -> str:
+    body = f"""
+def body(a, b, c, o, a_s, b_s, bar):
+    plgpu.copy_gmem_to_smem(a, a_s, bar)
+    plgpu.copy_gmem_to_smem(b, b_s, bar)
+    plgpu.barrier_wait(bar)
+
+    {scope}
+
+    o[...] = {call}
+"""
+    return gpu_kernel(
+        body,
+        inputs=("(64, 64), jnp.float16", "(64, 128), jnp.float16", "(64, 128), jnp.float32"),
+        out="(64, 128), jnp.float32",
+        scratch=(
+            "plgpu.SMEM((64, 64), jnp.float16, transforms=T)",
+            "plgpu.SMEM((64, 128), jnp.float16, transforms=T)",
+            "plgpu.Barrier(num_arrivals=2)",
+        ),
+    )
+
+
+RULE = cases(
+    "wgmma-without-accumulator",
+    {
+        "value_read_in_the_call": Case(
+            _kernel("pl.run_state(scope)(c[...])"),
+            "c[...]",
+            ("`acc` starts as the array `c[...]`", "`plgpu.ACC.init(c[...])`"),
+            fixes=1,
+            related=1,
+            since=(0, 11),
+        ),
+        "zeros": Case(
+            _kernel("pl.run_state(scope)(jnp.zeros((64, 128), jnp.float32))"),
+            "jnp.zeros((64, 128), jnp.float32)",
+            ("`plgpu.ACC.init(",),
+            fixes=1,
+            related=1,
+        ),
+        "lambda": Case(
+            _kernel("pl.run_state(lambda acc: plgpu.wgmma(acc, a_s, b_s))(c[...])", scope="pass"),
+            "c[...]",
+            ("`acc` starts as the array",),
+            related=1,
+            since=(0, 11),
+        ),
+    },
+)
+
+
+def test_each_variant(jax_python: JaxPython) -> None:
+    check(jax_python, RULE)
