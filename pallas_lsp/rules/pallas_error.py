@@ -69,8 +69,11 @@ def _message(fault: Fault, place: Location, marked: Location, context: Context) 
     links = [link for link in fault.chain if not link.exception.endswith("JaxStackTraceBeforeTransformation")]
     for text in (fault.message, *(link.message for link in links)):
         message = clean(text)
-        if re.search(r"\w{3}", message):
-            return message
+        if not re.search(r"\w{3}", message):
+            continue
+        # Python's KeyError holds the key alone.
+        key = fault.exception.rpartition(".")[2] == "KeyError" and text is fault.message
+        return f"There is no key {message.rstrip('.')} here." if key and " " not in message else message
     return _without_message(fault, place, marked, context)
 
 

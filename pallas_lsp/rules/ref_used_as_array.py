@@ -52,7 +52,7 @@ SITES = (
 )
 
 _REF = re.compile(
-    r"'(?:AbstractRef|TransformedRef|Ref)' object has no attribute|got a Ref of type|"
+    r"'(?:Abstract\w*Ref|\w*AbstractAccumulatorRef|TransformedRef|Ref)' object has no attribute|got a Ref of type|"
     r"requires (?:ndarray|scalar)[^\n]*(?:AbstractRef|TransformedRef|Ref<)|Attempting to pass a Ref|"
     r"Cannot store a Ref into another Ref|TransformedRefs cannot be abstractified|"
     r"(?:operand type|instances of)[^\n]*TransformedRef|"

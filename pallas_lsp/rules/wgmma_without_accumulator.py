@@ -1,7 +1,7 @@
 """
 ## What it does
 Finds calls of `plgpu.wgmma` whose first argument is no accumulator: a ref in GMEM, SMEM or TMEM, or one that
-`pl.run_state` made of a plain array.
+`pl.run_state` made of a plain array; and calls where the accumulator stands in the place of an operand.
 
 ## Why it is wrong
 Hopper's wgmma accumulates in registers. The ref that stands for them is allocated with `plgpu.ACC(shape, dtype)` by
@@ -44,7 +44,7 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import NotPossible
-from pallas_lsp.rules.shared.accumulators import cast, needs_cast, spell_accumulator, unique_name
+from pallas_lsp.rules.shared.accumulators import KIND, cast, needs_cast, spell_accumulator, unique_name
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
 from pallas_lsp.rules.shared.gpu_mma import dtype_text
 from pallas_lsp.rules.shared.gpu_operands import (
@@ -62,6 +62,7 @@ from pallas_lsp.rules.shared.uses import PALLAS, parameter, state_use, state_val
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+SPECIFICITY = 56
 SITES = (
     (PRIMITIVES, "_wgmma_ref_effectful_abstract_eval"),
     (PRIMITIVES, "wgmma_accumulator_load"),
@@ -72,6 +73,9 @@ _SPACES = {"gmem": "GMEM", "smem": "SMEM", "tmem": "TMEM"}
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
+    swapped = _swapped(context, fault)
+    if swapped is not None:
+        return swapped
     functions = [function for _, function in SITES]
     if not raised_in(fault, PRIMITIVES, *functions) or not fault.exception.endswith("TypeError"):
         return None
@@ -94,6 +98,31 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         text += " Products into TMEM are `plgpu.tcgen05_mma` (Blackwell)."
     related = acc.related(context, "It is allocated here.") if acc is not None else ()
     return finding(__name__, fault, context, place(context, fault, "acc"), text, related, [_fix(context, fault, acc)])
+
+
+def _swapped(context: Context, fault: Fault) -> Finding | None:
+    """The accumulator stands where an operand should."""
+    found = operands(fault)
+    call = call_spot(context, fault, "wgmma")
+    wrong = next((name for name in ("a", "b") if _is_accumulator(found.get(name))), None)
+    if call is None or wrong is None or _is_accumulator(found.get("acc")):
+        return None
+    first, given = argument(context, fault, "acc"), argument(context, fault, wrong)
+    if first is None or given is None:
+        return None
+    text = (
+        f"`wgmma` takes the accumulator first, then the operands: `{short(given.source, 40)}` is the accumulator, and "
+        f"`{short(first.source, 40)}` stands in its place."
+    )
+    editor = Editor(call.path, call.syntax)
+    editor.replace(first.node, given.source)
+    editor.replace(given.node, first.source)
+    related = found[wrong].related(context, "The accumulator is allocated here.")
+    return finding(__name__, fault, context, first.location, text, related, [suggested("Swap the two", editor)])
+
+
+def _is_accumulator(operand: Operand | None) -> bool:
+    return operand is not None and operand.allocation is not None and operand.allocation.kind == KIND
 
 
 def _start(context: Context, fault: Fault) -> Spot | None:

@@ -114,12 +114,29 @@ def test_arguments(body: str, marked: str, fixed: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "fixed"),
+    [
+        ("o = jax.ShapeDtypeStruct(jnp.float32, (8, 128))\n", "o = jax.ShapeDtypeStruct((8, 128), jnp.float32)\n"),
+        ("s = pltpu.VMEM(jnp.int32, [8, n])\n", "s = pltpu.VMEM([8, n], jnp.int32)\n"),
+        ("s = pltpu.VMEM(8, 128, jnp.float32)\n", "s = pltpu.VMEM((8, 128), jnp.float32)\n"),
+        ("a = plgpu.ACC(64, 128)\n", "a = plgpu.ACC((64, 128))\n"),
+    ],
+)
+def test_types_with_their_arguments_in_another_order(body: str, fixed: str) -> None:
+    finding, source, after = first(body)
+    assert finding.rule == "type-arguments-swapped"
+    assert source in body
+    assert after == fixed
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "try:\n    P = pltpu.CompilerParams\nexcept AttributeError:\n    P = pltpu.TPUCompilerParams\n",
         'P = pltpu.TPUCompilerParams if hasattr(pltpu, "TPUCompilerParams") else pltpu.CompilerParams\n',
         "if jax.__version_info__ < (0, 7):\n    P = pltpu.TPUCompilerParams\n",
         "s = plgpu.SMEM((8, 128), jnp.float32, transforms=())\n",
+        "s = [plgpu.SMEM(shape, dtype), plgpu.ACC(tile), pltpu.VMEM((), jnp.int32), jax.ShapeDtypeStruct(n, m)]\n",
         "plgpu.kernel(body, out_type=o, num_threads=2, thread_name='wg', kernel_name='k')\n",
         "pl.pallas_call(body, *arguments, **options)\n",
         "pl = 3\n",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_check import Case, cases, check
-from gpu_kernels import gpu_kernel
+from gpu_kernels import gpu_kernel, wgmma_kernel
 from jax_environments import JaxPython
 
 
@@ -39,12 +39,19 @@ RULE = cases(
             ("`acc` starts as the array `c[...]`", "`plgpu.ACC.init(c[...])`"),
             fixes=1,
             related=1,
-            since=(0, 11),
+            since=(0, 12),
         ),
         "zeros": Case(
             _kernel("pl.run_state(scope)(jnp.zeros((64, 128), jnp.float32))"),
             "jnp.zeros((64, 128), jnp.float32)",
             ("`plgpu.ACC.init(",),
+            fixes=1,
+            related=1,
+        ),
+        "accumulator_among_the_operands": Case(
+            wgmma_kernel("plgpu.wgmma(a_s, acc, b_s)"),
+            "a_s",
+            ("the accumulator first", "`acc` is the accumulator"),
             fixes=1,
             related=1,
         ),
