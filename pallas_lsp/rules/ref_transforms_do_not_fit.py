@@ -117,7 +117,8 @@ def _problem(made: Allocation, kind: str) -> str | None:
     what = f"This {kind} is {shape_text(shape[1:] if kind == 'block' else shape)}"
     if tiling is not None:
         if len(tiling) > len(shape):
-            return f"{what}, with {len(shape)} dimensions, but its tiling {shape_text(tiling)} has {len(tiling)}."
+            dimensions = f"{len(shape)} dimension{'s' if len(shape) != 1 else ''}"
+            return f"{what}, with {dimensions}, but its tiling {shape_text(tiling)} has {len(tiling)}."
         for size, tile in zip(shape[-len(tiling) :], tiling, strict=True):
             if size % tile:
                 return (

@@ -77,12 +77,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     wrong = next(_unaligned(fault), None)
     if wrong is None:
         return None
-    base = argument(context, fault, wrong.operand.name)
+    base = argument(context, fault, wrong.operand.name) or _indexed(context, fault)
     index = _index(base, wrong.dimension) if base is not None else None
     marked = index or base
     place = marked.location if marked is not None else context.locate(fault)
     source = short(context.source(place), 50)
-    what = "rows" if wrong.tile == 8 else "columns"
+    what = "rows" if len(wrong.operand.slices[-1]) - wrong.dimension == 2 else "columns"
     if wrong.start is None:
         text = (
             f"`{source}` starts at a place that only the running kernel knows, and jax cannot tell that it is a "
@@ -142,6 +142,13 @@ def _unaligned(fault: Fault) -> Iterator[_Wrong]:
                 elif start % tile or size % tile:
                     yield wrong
     yield from unknown
+
+
+def _indexed(context: Context, fault: Fault) -> Spot | None:
+    """A ref that is read or stored with an index."""
+    place = context.locate(fault)
+    syntax, node = context.syntax(place.path), context.node(place)
+    return Spot(place.path, syntax, node) if syntax is not None and isinstance(node, ast.Subscript) else None
 
 
 def _index(base: Spot, dimension: int) -> Spot | None:

@@ -176,6 +176,7 @@ def _tree_name(key: str) -> str:
 def of_call(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[str, Any]]:
     """The refs among the arguments of the jax function that the user's code called when an exception came."""
     entered: dict[str, Any] | None = None
+    local: dict[str, Any] = {}
     arguments: list[Any] = []
     for frame, names in stack:
         file = frames.jax_file(frame.f_code.co_filename)
@@ -186,6 +187,7 @@ def of_call(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[st
         if "pallas" in file or "state" in file:
             count = frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount
             entered = {name: names[name] for name in frame.f_code.co_varnames[:count] if name in names}
+            local = names
     for _, names in stack:
         if "kernel_body" in names or "refs" in names:
             refs = names.get("refs")
@@ -193,7 +195,10 @@ def of_call(stack: list[tuple[types.FrameType, dict[str, Any]]]) -> list[dict[st
                 arguments = [ref.aval for ref in refs]
     found = []
     for name, value in (entered or {}).items():
-        ref, transforms = getattr(value, "ref", value), getattr(value, "transforms", ())
+        # Most functions of jax first take the view of an argument apart, into names of its own.
+        taken = local.get(f"{name}_transforms")
+        apart = taken if isinstance(taken, (tuple, list)) else ()
+        ref, transforms = getattr(value, "ref", value), getattr(value, "transforms", apart)
         aval = getattr(ref, "aval", None)
         if compat.is_ref(aval):
             found.append(_describe(name, aval, tuple(transforms), arguments))
