@@ -38,12 +38,12 @@ from __future__ import annotations
 
 import ast
 
-from pallas_lsp.model import Fault, Finding
-from pallas_lsp.rules.context import Context, raised_in
+from pallas_lsp.model import Fault, Finding, Location
+from pallas_lsp.rules.context import Context, passed_through, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.gpu_loops import unrolled
-from pallas_lsp.rules.shared.gpu_operands import MGPU, PRIMITIVES, argument, call_spot, operands
+from pallas_lsp.rules.shared.gpu_operands import CORE, MGPU, PRIMITIVES, argument, call_spot, operands
 from pallas_lsp.rules.shared.places import Spot
 
 SINCE = "0.1.0"
@@ -62,6 +62,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     raised = raised_in(fault, PRIMITIVES, "_wgmma_lowering", "_wgmma_warpgroup_lowering") or raised_in(
         fault, f"{MGPU}fragmented_array.py", "__getitem__", "__setitem__"
     )
+    if passed_through(fault, CORE, "_getitem") and "TracerBoolConversionError" in fault.exception:
+        place = context.locate(fault)
+        syntax, node = context.syntax(place.path), context.node(place)
+        read = Spot(place.path, syntax, node) if syntax is not None and isinstance(node, ast.Subscript) else None
+        return _traced(fault, context, place, read)
     acc = operands(fault).get("acc")
     if not of_wgmma or not raised or acc is None or not any(word in fault.message for word in _SLICES):
         return None
@@ -74,6 +79,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             "the kernel is traced, in whole tiles of 64 rows and 8 columns, and in no other way."
         )
         return finding(__name__, fault, context, place, text)
+    return _traced(fault, context, place, spot)
+
+
+def _traced(fault: Fault, context: Context, place: Location, spot: Spot | None) -> Finding:
+    source = short(context.source(place), 50)
     index = _dynamic(spot) if spot is not None else None
     what = f"the index `{index}`" if index else "its index"
     text = (

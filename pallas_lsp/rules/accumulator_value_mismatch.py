@@ -79,7 +79,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         )
     else:
         text = f"`{source}` is {given.dtype}, but the accumulator is {acc.dtype}: a store does not convert."
-    return finding(__name__, fault, context, place, text, related, _fixes(value, acc, given))
+    return finding(__name__, fault, context, place, text, related, _fixes(context, value, acc, given))
 
 
 def _value(context: Context, fault: Fault) -> Spot | None:
@@ -110,20 +110,27 @@ def _cast(value: Spot | None) -> Fix | None:
     return suggested("Cast the value to the layout of an accumulator", edits)
 
 
-def _fixes(value: Spot | None, acc: Operand, given: Operand) -> Iterator[Fix | None]:
+def _fixes(context: Context, value: Spot | None, acc: Operand, given: Operand) -> Iterator[Fix | None]:
     if value is None:
         return
     edits = Editor(value.path, value.syntax)
+    # Layouts are inferred from jax 0.11 on.
+    before, after = (cast(edits, value.node) if () < context.jax < (0, 11) else None) or ("", "")
     if acc.shape == given.shape:
         dtype = dtype_text(edits, value.node, acc.dtype)
         if dtype is not None:
             source = (
                 value.source if isinstance(value.node, ast.Name | ast.Call | ast.Attribute) else f"({value.source})"
             )
-            edits.replace(value.node, f"{source}.astype({dtype})")
+            edits.replace(value.node, f"{before}{source}.astype({dtype}){after}")
             yield suggested(f"Convert the value to {acc.dtype}", edits)
         return
     broadcast = edits.spell("jax.numpy.broadcast_to", value.node, ("jax.numpy", "jnp"))
-    if broadcast is not None:
-        edits.replace(value.node, f"{broadcast}({value.source}, {shape_text(acc.shape)})")
+    if broadcast is not None and _broadcasts(given.shape or (), acc.shape or ()):
+        edits.replace(value.node, f"{before}{broadcast}({value.source}, {shape_text(acc.shape)}){after}")
         yield suggested(f"Broadcast the value to {shape_text(acc.shape)}", edits)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a value of one shape can be broadcast to another."""
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))

@@ -24,7 +24,7 @@ Mosaic GPU on Hopper and Blackwell; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `_set_max_registers_abstract_eval` in `jax/_src/pallas/mosaic_gpu/primitives.py`; in jax 0.10 the verifier of
-`nvvm.setmaxregister`.
+`nvvm.setmaxregister`. The range is that of `setmaxnreg` in the PTX documentation, which jax does not check.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pallas_lsp.model import Fault, Finding, Fix
+from pallas_lsp.model import Fault, Finding, Fix, Severity
 from pallas_lsp.rules.context import Context, raised_in
-from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.gpu_operands import MGPU, PRIMITIVES, VERIFIER, argument, place, quoted
 from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.silent import checked, silent_finding
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
@@ -47,19 +48,23 @@ _STEP, _LEAST, _MOST = 8, 24, 256
 
 def judge(fault: Fault, context: Context) -> Finding | None:
     verified = raised_in(fault, f"{MGPU}core.py", VERIFIER) and "setmaxregister" in fault.message
-    if not verified and not raised_in(fault, PRIMITIVES, "_set_max_registers_abstract_eval"):
+    raised = raised_in(fault, PRIMITIVES, "_set_max_registers_abstract_eval")
+    unknown = "action must" in fault.message or checked(fault, "register-action")
+    if not verified and not raised and not unknown and not checked(fault, "register-count"):
         return None
-    if "action must" in fault.message:
+    if unknown:
         action = argument(context, fault, "action")
         text = f'{quoted(context, fault, "action", "The action")} is no action: it is "increase" or "decrease".'
-        return finding(__name__, fault, context, place(context, fault, "action"), text, (), _actions(action))
+        where = place(context, fault, "action")
+        return silent_finding(__name__, fault, context, where, text, (), _actions(action), severity=Severity.ERROR)
     spot = argument(context, fault, "n", "set_max_registers")
     if spot is None:
         return None
     number = _number(spot)
     shown = number if number is not None else f"`{spot.source}`"
     text = f"{shown} registers cannot be set: a CUDA thread has {_LEAST} to {_MOST} of them, in steps of {_STEP}."
-    return finding(__name__, fault, context, spot.location, text, (), _numbers(spot, number))
+    fixes = _numbers(spot, number)
+    return silent_finding(__name__, fault, context, spot.location, text, (), fixes, severity=Severity.ERROR)
 
 
 def _number(spot: Spot) -> int | None:

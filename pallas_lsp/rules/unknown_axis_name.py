@@ -46,7 +46,7 @@ from pallas_lsp.rules.shared.gpu_mesh import axes_of, mesh_of, repr_name
 from pallas_lsp.rules.shared.gpu_operands import LOWERING, PRIMITIVES
 from pallas_lsp.rules.shared.gpu_pipelines import pipeline_of
 from pallas_lsp.rules.shared.launches import launch_of
-from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.places import Spot, follow
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
@@ -102,8 +102,16 @@ def _written(context: Context, fault: Fault, name: str) -> Spot | None:
     syntax, node = context.syntax(place.path), context.node(place)
     if syntax is None or node is None:
         return None
-    names = [n for n in ast.walk(node) if isinstance(n, ast.expr) and _is(syntax.value(n), name)]
-    return Spot(place.path, syntax, names[0]) if names else None
+    parts = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+    names = [n for n in parts if _is(syntax.value(n), name)]
+    if names:
+        return Spot(place.path, syntax, names[0])
+    frames = context.frames(fault)
+    for part in parts:
+        outer, _ = follow(context, frames, Spot(place.path, syntax, part, len(frames) - 1), ())
+        if outer.node is not part and _is(outer.syntax.value(outer.node), name):
+            return outer
+    return None
 
 
 def _of_pipeline(context: Context, fault: Fault, name: str) -> Spot | None:
