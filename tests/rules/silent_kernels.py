@@ -20,7 +20,9 @@ def tpu(body: str, call: str) -> str:
     return _file(TPU, body, call)
 
 
-def gpu(body: str, scratch: str, *, out: str = "(128, 128), jnp.float32", more: str = "", x: str = "(128, 128)") -> str:
+def gpu(
+    body: str, scratch: str, *, out: str = "(128, 128), jnp.float32", more: str = "", x: str = "(128, 128), jnp.float32"
+) -> str:
     """One Mosaic GPU kernel of one array: ``body`` defines ``kernel``."""
     launch = f"""
 def run(x):
@@ -30,7 +32,7 @@ def run(x):
         scratch_types=[{scratch}],{more}
     )(x)
 """
-    return _file(GPU, textwrap.dedent(body) + launch, f"run(jnp.ones({x}, jnp.float32))")
+    return _file(GPU, textwrap.dedent(body) + launch, f"run(jnp.ones({x}))")
 
 
 def _file(head: str, body: str, call: str) -> str:

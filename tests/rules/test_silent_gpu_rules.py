@@ -7,6 +7,7 @@ from jax_environments import JaxPython
 from silent_kernels import gpu
 
 SMEM = "plgpu.SMEM((128, 128), jnp.float32)"
+TILED = "plgpu.SMEM((128, 128), jnp.float16, transforms=(plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(128)))"
 COPY = f"{SMEM}, {SMEM}, plgpu.Barrier()"
 FLUSH = """
     plgpu.commit_smem()
@@ -269,7 +270,9 @@ OPERANDS = ", ".join(["plgpu.SMEM((64, 64), jnp.float16, transforms=TILES)"] * 2
 
 
 def product(scope: str, use: str) -> str:
-    text = gpu(TILES + PRODUCT.format(scope=scope, use=use), OPERANDS, out="(64, 64), jnp.float32", x="(64, 64)")
+    text = gpu(
+        TILES + PRODUCT.format(scope=scope, use=use), OPERANDS, out="(64, 64), jnp.float32", x="(64, 64), jnp.float32"
+    )
     return text.replace("(jnp.ones((64, 64), jnp.float32))", "(jnp.ones((64, 64), jnp.float16))")
 
 
@@ -301,6 +304,51 @@ OUTLIVES = {
         fixes=1,
     ),
 }
+
+
+OVERWRITES = {
+    "in_a_row": Case(
+        gpu(
+            f"def kernel(x, o, out):\n    out[...] = x[...]{FLUSH.replace('plgpu.wait_smem_to_gmem(0)', '').rstrip()}\n"
+            f"    out[...] = x[...] * 2.0{FLUSH}",
+            SMEM,
+        ),
+        "out[...]",
+        ("`out` is overwritten here", "the copy engine", "`plgpu.wait_smem_to_gmem(0)`"),
+        fixes=1,
+        related=1,
+    ),
+    "from_one_iteration_to_the_next": Case(
+        gpu(
+            "def kernel(x, o, out):\n    def step(i, carry):\n        out[...] = x[...] * i\n"
+            "        plgpu.commit_smem()\n        plgpu.copy_smem_to_gmem(out, o)\n        return carry\n\n"
+            "    jax.lax.fori_loop(0, 4, step, None)\n    plgpu.wait_smem_to_gmem(0)\n",
+            SMEM,
+        ),
+        "out[...]",
+        fixes=1,
+        related=1,
+    ),
+    "operand_of_wgmma": Case(
+        gpu(
+            "def kernel(x, o, a, b, bar):\n    plgpu.copy_gmem_to_smem(x, a, bar)\n    plgpu.barrier_wait(bar)\n"
+            "    plgpu.copy_gmem_to_smem(x, b, bar)\n    plgpu.barrier_wait(bar)\n\n"
+            "    def scope(acc):\n        plgpu.wgmma(acc, a, b)\n        plgpu.copy_gmem_to_smem(x, a, bar)\n"
+            "        plgpu.barrier_wait(bar)\n        plgpu.wgmma(acc, a, b)\n        return acc[...]\n\n"
+            "    o[...] = pl.run_scoped(scope, plgpu.ACC((128, 128)))\n",
+            f"{TILED}, {TILED}, plgpu.Barrier()",
+            x="(128, 128), jnp.float16",
+        ),
+        "plgpu.copy_gmem_to_smem(x, a, bar)",
+        ("`a` is overwritten here", "the tensor core", "`plgpu.wgmma_wait(0)`"),
+        fixes=1,
+        related=1,
+    ),
+}
+
+
+def test_shared_memory_overwritten_in_use(jax_python: JaxPython) -> None:
+    check(jax_python, "smem-overwritten-in-use", OVERWRITES)
 
 
 def test_reads_before_the_wait(jax_python: JaxPython) -> None:

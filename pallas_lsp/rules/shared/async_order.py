@@ -80,12 +80,26 @@ def wait_before(copy: Spot, read: Spot) -> Fix | None:
 
 def wait_for_store(copy: Spot) -> Fix | None:
     """``plgpu.wait_smem_to_gmem(0)`` after the statement of a copy."""
-    statement = own_statement(copy)
+    return _waited(copy, "wait_smem_to_gmem", before=False)
+
+
+def wait_between(read: Spot, write: Spot, name: str) -> Fix | None:
+    """``plgpu.NAME(0)`` before the statement of a write, or after that of the read where that comes later in a loop."""
+    first, last = own_statement(read), own_statement(write)
+    if first is None or last is None or read.path != write.path:
+        return None
+    block = block_of(read.syntax, first)
+    in_order = last in block and block.index(first) < block.index(last)
+    return _waited(write if in_order else read, name, before=in_order)
+
+
+def _waited(spot: Spot, name: str, *, before: bool) -> Fix | None:
+    statement = own_statement(spot)
     if statement is None:
         return None
-    edits = Editor(copy.path, copy.syntax)
-    function = edits.spell(f"{MOSAIC_GPU[0]}.wait_smem_to_gmem", statement, MOSAIC_GPU)
+    edits = Editor(spot.path, spot.syntax)
+    function = edits.spell(f"{MOSAIC_GPU[0]}.{name}", statement, MOSAIC_GPU)
     if function is None:
         return None
-    edits.add_after(statement, f"{function}(0)")
+    (edits.add_before if before else edits.add_after)(statement, f"{function}(0)")
     return safe(f"Wait for it: `{function}(0)`", edits)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .. import compat
@@ -22,32 +23,53 @@ READERS: dict[str, tuple[tuple[int, str], ...]] = {
 """What reads memory: the positions of the refs, and how the parameter with their transforms begins."""
 
 
+_LOOPS = ("scan", "while")
+
+
 def part_of(equation: Any, key: str) -> bool:
     """Whether an operand is a slice of its ref, by the parameter that holds its transforms."""
     trees = [value for name, value in equation.params.items() if "tree" in name and name.startswith(key)]
     return any("NDIndexer" in str(tree) for tree in trees)
 
 
-def reads(
-    kernel: Kernel,
-    starts: Callable[[Any], Any],
-    ends: str,
-    readers: tuple[str, ...] = tuple(READERS),
-) -> Iterator[tuple[Chain, Chain]]:
-    """(reading chain, starting chain) for each first read of a ref that ``starts`` named and no ``ends`` came after."""
+WRITERS: dict[str, tuple[tuple[int, str], ...]] = {
+    "swap": ((0, "tree"),),
+    "addupdate": ((0, "tree"),),
+    "copy_gmem_to_smem": ((1, "dst_"),),
+}
+"""What writes memory, likewise."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to look for: a use of a ref that ``starts`` names for an earlier equation, with no end in between.
+
+    ``ends``: words in the names of primitives after which nothing is under way.  ``users``: what uses refs.
+    ``again``: bodies of loops are read twice, since what one iteration leaves under way the next one meets.
+    """
+
+    starts: Callable[[Any], Sequence[Any]]
+    ends: tuple[str, ...]
+    users: Mapping[str, tuple[tuple[int, str], ...]]
+    again: bool = False
+
+    def ended_by(self, equation: Any) -> bool:
+        return any(mentions(equation, word) for word in self.ends)
+
+
+def uses(kernel: Kernel, order: Order) -> Iterator[tuple[Chain, Chain]]:
+    """(using chain, starting chain) for each first use of a whole ref that comes too early."""
     for jaxpr in compat.sub_jaxprs(kernel.equation):
-        yield from _walk(jaxpr, kernel.chain, {}, starts, ends, readers)
+        yield from _walk(jaxpr, kernel.chain, {}, order)
 
 
-def _walk(
-    jaxpr: Any, chain: Chain, pending: Pending, starts: Callable[[Any], Any], ends: str, readers: tuple[str, ...]
-) -> Iterator[tuple[Chain, Chain]]:
+def _walk(jaxpr: Any, chain: Chain, pending: Pending, order: Order) -> Iterator[tuple[Chain, Chain]]:
     for equation in jaxpr.eqns:
         here = (*chain, equation)
         name = equation.primitive.name
-        started = starts(equation)
-        if started is not None:
-            pending[started] = here
+        started = order.starts(equation)
+        if started:
+            pending.update(dict.fromkeys(started, here))
             continue
         inner = list(compat.sub_jaxprs(equation))
         if inner:
@@ -55,20 +77,19 @@ def _walk(
             for ref, begun in pending.items():
                 for program, own in inner_variables(equation, ref) or ():
                     handed[id(program)][own] = begun
-            for program in inner:
-                yield from _walk(program, here, handed[id(program)], starts, ends, readers)
+            for program in inner * (2 if order.again and name in _LOOPS else 1):
+                yield from _walk(program, here, handed[id(program)], order)
             # What a scope or a call leaves under way stays so after it.
             for ref in list(pending):
                 left = [handed[id(p)].get(own) for p, own in inner_variables(equation, ref) or ()]
-                if any(mentions(each, ends) for p in inner for each in p.eqns) or (left and None in left):
+                if any(order.ended_by(each) for p in inner for each in p.eqns) or (left and None in left):
                     del pending[ref]
             continue
-        if ends in name:
+        if order.ended_by(equation):
             pending.clear()
-        elif name in readers:
-            for position, key in READERS[name]:
-                operand = equation.invars[position] if position < len(equation.invars) else None
-                since = pending.get(operand) if operand is not None and is_variable(operand) else None
-                if since is not None and not part_of(equation, key):
-                    yield here, since
-                    pending.pop(operand, None)
+        for position, key in order.users.get(name, ()):
+            operand = equation.invars[position] if position < len(equation.invars) else None
+            since = pending.get(operand) if operand is not None and is_variable(operand) else None
+            if since is not None and not part_of(equation, key):
+                yield here, since
+                pending.pop(operand, None)

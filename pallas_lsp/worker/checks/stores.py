@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import order
@@ -16,11 +16,12 @@ def check(kernel: Kernel) -> Iterator[Found]:
     if kernel.backend != "mosaic_gpu":
         return
 
-    def starts(equation: Any) -> Any:
+    def starts(equation: Any) -> Sequence[Any]:
         stores = equation.primitive.name == "swap" and memory_space(equation.invars[0]) == "smem"
-        return equation.invars[0] if stores and not indexed(equation) else None
+        return [equation.invars[0]] if stores and not indexed(equation) else ()
 
-    for read, store in order.reads(kernel, starts, "commit_smem", _CONSUMERS):
+    readers = {name: order.READERS[name] for name in _CONSUMERS}
+    for read, store in order.uses(kernel, order.Order(starts, ("commit_smem",), readers)):
         related = [{"frames": places(store), "text": "the store that is not committed"}]
         yield Found("store-without-commit", places(read), {"reader": read[-1].primitive.name}, related)
         return

@@ -218,6 +218,61 @@ def stored_operand_is_committed(b):
     )(b)
 
 
+def written_again_after_a_wait(x):
+    def body(x_gmem, o_gmem, buf):
+        @pl.loop(0, 4)
+        def _(step):
+            @pl.when(step > 0)
+            def _():
+                plgpu.wait_smem_to_gmem(0, wait_read_only=True)
+
+            buf[...] = x_gmem[pl.ds(step * 64, 64), :] + 1.0
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(buf, o_gmem.at[pl.ds(step * 64, 64)])
+
+        plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((256, 64), jnp.float32), scratch_types=[smem(64, 64)])(x)
+
+
+def buffers_in_turn(x):
+    def body(x_gmem, o_gmem, bufs):
+        @pl.loop(0, 4)
+        def _(step):
+            buf = bufs.at[step % 2]
+            plgpu.wait_smem_to_gmem(1, wait_read_only=True)
+            buf[...] = x_gmem[pl.ds(step * 64, 64), :] + 1.0
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(buf, o_gmem.at[pl.ds(step * 64, 64)])
+
+        plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((256, 64), jnp.float32), scratch_types=[smem(2, 64, 64)])(x)
+
+
+def operands_loaded_again_once_the_product_is_there(a, b):
+    def body(a_gmem, b_gmem, o_gmem, a_smem, b_smem, bar):
+        def compute(acc):
+            @pl.loop(0, 4)
+            def _(_):
+                plgpu.copy_gmem_to_smem(a_gmem, a_smem, bar)
+                plgpu.copy_gmem_to_smem(b_gmem, b_smem, bar)
+                plgpu.barrier_wait(bar)
+                plgpu.wgmma(acc, a_smem, b_smem)
+                plgpu.wgmma_wait(0)
+
+            return acc[...]
+
+        o_gmem[...] = pl.run_scoped(compute, plgpu.ACC((64, 64), jnp.float32))
+
+    tiles = smem(64, 64, dtype=jnp.float16, transforms=TILES)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((64, 64), jnp.float32),
+        scratch_types=[tiles, tiles, plgpu.Barrier(num_arrivals=2)],
+    )(a, b)
+
+
 def committed_by_a_helper(x):
     def flush(src, dst):
         plgpu.commit_smem()
@@ -311,6 +366,9 @@ if __name__ == "__main__":
     producer_and_consumer(tall)
     matmul(square, square)
     stored_operand_is_committed(square)
+    written_again_after_a_wait(tall)
+    buffers_in_turn(tall)
+    operands_loaded_again_once_the_product_is_there(square, square)
     committed_by_a_helper(x)
     read_again_by_the_same_thread(x)
     collective_scope_of_all_threads(x)
