@@ -125,6 +125,36 @@ SEVERAL = cases(
         ),
     },
 )
+NOTHING = cases(
+    "nothing-returned",
+    {
+        "scope": Case(
+            _products(
+                "    def scope(acc):\n        plgpu.wgmma(acc, a_s, b_s)\n\n"
+                "    o[...] = pl.run_scoped(scope, plgpu.ACC((64, 128)))"
+            ),
+            "pl.run_scoped(scope, plgpu.ACC((64, 128)))",
+            ("`scope` returns nothing",),
+            fixes=1,
+            related=1,
+        ),
+        "decorated": Case(
+            _products(
+                "    @functools.partial(pl.run_scoped, acc=plgpu.ACC((64, 128)))\n    def result(acc):\n"
+                "        plgpu.wgmma(acc, a_s, b_s)\n\n    o[...] = result"
+            ),
+            "result",
+            fixes=1,
+            related=1,
+        ),
+        "helper": Case(
+            _body("    def double(v):\n        v * 2\n\n    o[...] = double(x[...]) + 1.0\n"),
+            "double(x[...])",
+            ("`double` returns nothing.",),
+            related=1,
+        ),
+    },
+)
 
 
 def test_memory_that_was_not_allocated(jax_python: JaxPython) -> None:
@@ -137,3 +167,7 @@ def test_arguments_in_another_order(jax_python: JaxPython) -> None:
 
 def test_run_state_with_several_arguments(jax_python: JaxPython) -> None:
     check(jax_python, SEVERAL)
+
+
+def test_functions_without_a_value(jax_python: JaxPython) -> None:
+    check(jax_python, NOTHING)
