@@ -6,10 +6,12 @@ second edit puts in a fault (an operation without a lowering), the others take i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+_MAIN = 'if __name__ == "__main__":'
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -23,14 +25,31 @@ class Kernel:
     expression: str
     correct: str
     faulty: str
+    driver: str = "own"
+    """What gives it its argument types: the file's ``own`` main block or test, or a ``test`` in another file."""
 
     @property
     def path(self) -> Path:
         return EXAMPLES / f"{self.name}.py"
 
+    @property
+    def text(self) -> str:
+        """The file as it is opened; without what another file does in its place."""
+        text = self.path.read_text(encoding="utf-8")
+        return text if self.driver == "own" else text[: text.index(_own_driver(text))].rstrip() + "\n"
+
+    @property
+    def test(self) -> str:
+        """The test file that does what the file itself did."""
+        text = self.path.read_text(encoding="utf-8")
+        imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
+        head = "".join(f"{ast.unparse(each)}\n" for each in imports)
+        driver = _own_driver(text).replace(_MAIN, "def test_main():")
+        return f"{head}from {self.name} import {self.entry}\n\n\n{driver}"
+
     def edits(self, count: int) -> Iterator[tuple[str, bool]]:
         """``count`` texts, each with whether it is faulty."""
-        text = self.path.read_text(encoding="utf-8")
+        text = self.text
         if text.count(self.expression) != 1:
             raise ValueError(f"{self.path} must hold {self.expression!r} once")
         for n in range(count):
@@ -39,10 +58,16 @@ class Kernel:
             yield text.replace(self.expression, expression), faulty
 
 
+def _own_driver(text: str) -> str:
+    """The last statement of a file: its main block or its test."""
+    line = ast.parse(text).body[-1].lineno
+    return "".join(text.splitlines(keepends=True)[line - 1 :])
+
+
 HOPPER = ("NVIDIA H100 80GB HBM3", 132, "gpu")
 TPU = ("TPU v6e", 1, "tpu")
 
-KERNELS = (
+_KERNELS = (
     Kernel(
         "hopper_matmul", "cuda", HOPPER, "matmul", (("bfloat16", (1024, 512)), ("bfloat16", (512, 1024))),
         expression="return acc[...]",
@@ -62,3 +87,5 @@ KERNELS = (
         faulty="o_ref[...] = (jnp.sort(acc_ref[...], axis=-1) * N).astype(o_ref.dtype)",
     ),
 )  # fmt: skip
+
+KERNELS = tuple(replace(kernel, driver=driver) for kernel in _KERNELS for driver in ("own", "test"))

@@ -138,6 +138,7 @@ class Editor:
 @dataclass
 class Result:
     kernel: str
+    driver: str
     open_seconds: float = 0.0
     edits: list[float] = field(default_factory=list)
     typed: list[float] = field(default_factory=list)
@@ -151,6 +152,7 @@ class Result:
         ratios = [edit / alone for edit, alone in zip(self.edits, self.bare, strict=True)]
         return {
             "kernel": self.kernel,
+            "driver": self.driver,
             "open_ms": 1000 * self.open_seconds,
             "edit": of(self.edits),
             "typing": of(self.typed),
@@ -167,11 +169,14 @@ def percentile(values: list[float], percent: float) -> float:
 
 
 async def measure(kernel: Kernel, options: argparse.Namespace, bare: Bare) -> Result:
-    result = Result(kernel.name)
+    result = Result(kernel.name, kernel.driver)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / kernel.path.name
-        original = kernel.path.read_text(encoding="utf-8")
+        original = kernel.text
         path.write_text(original, encoding="utf-8")
+        if kernel.driver == "test":
+            path.with_name(f"test_{path.name}").write_text(kernel.test, encoding="utf-8")
+            path.with_name("pyproject.toml").touch()  # a folder without one is no workspace, and is not searched
         editor, uri = Editor(), path.as_uri()
         start = time.perf_counter()
         await editor.start([sys.executable, "-m", "pallas_lsp", "serve"], path.parent, options.python)
@@ -207,14 +212,15 @@ async def measure(kernel: Kernel, options: argparse.Namespace, bare: Bare) -> Re
 
 
 def table(results: list[Result], bare: Bare) -> str:
-    columns = ("kernel", "edit", "edit p95", "bare", "edit/bare", "p95", "typing", "open")
-    lines = ["".join(f"{column:>{16 if n == 0 else 11}}" for n, column in enumerate(columns))]
+    columns = ("kernel, driver", "edit", "edit p95", "bare", "edit/bare", "p95", "typing", "open")
+    lines = ["".join(f"{column:>{20 if n == 0 else 11}}" for n, column in enumerate(columns))]
     for each in (result.summary() for result in results):
         edit, alone, ratio = each["edit"], each["bare"], each["edit_to_bare"]
         times = [edit["median_ms"], edit["p95_ms"], alone["median_ms"], each["typing"]["median_ms"], each["open_ms"]]
         cells = [f"{milliseconds:.0f} ms" for milliseconds in times]
         cells[3:3] = [f"{ratio['median']:.2f}", f"{ratio['p95']:.2f}"]
-        lines += [f"{each['kernel']:>16}" + "".join(f"{cell:>11}" for cell in cells)]
+        name = f"{each['kernel']}, {each['driver']}"
+        lines += [f"{name:>20}" + "".join(f"{cell:>11}" for cell in cells)]
     lines.append(f"jax {bare.jax}; importing it alone took {1000 * bare.import_seconds:.0f} ms. Medians unless said.")
     return "\n".join(lines)
 
@@ -222,7 +228,9 @@ def table(results: list[Result], bare: Bare) -> str:
 async def run(options: argparse.Namespace) -> int:
     bare = Bare(options.python)
     try:
-        chosen = [kernel for kernel in KERNELS if options.kernel in (None, kernel.name)]
+        chosen = [
+            each for each in KERNELS if options.kernel in (None, each.name) and options.driver in (None, each.driver)
+        ]
         results = [await measure(kernel, options, bare) for kernel in chosen]
     finally:
         bare.close()
@@ -241,7 +249,10 @@ async def run(options: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True, help="the interpreter that has jax")
-    parser.add_argument("--kernel", choices=[kernel.name for kernel in KERNELS], help="measure this one only")
+    parser.add_argument("--kernel", choices=sorted({kernel.name for kernel in KERNELS}), help="measure this one only")
+    parser.add_argument(
+        "--driver", choices=("own", "test"), help="measure kernels with this driver only (see kernels.py)"
+    )
     parser.add_argument("--edits", type=int, default=20, help="edits that count (default: 20)")
     parser.add_argument("--warm-up", type=int, default=2, help="edits before them that do not (default: 2)")
     parser.add_argument("--bursts", type=int, default=5, help="bursts of typing (default: 5)")
