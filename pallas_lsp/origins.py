@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
+
+_TARGET = re.compile(r"@[\w.]+$")
+"""What follows a test's id where it was run for another GPU."""
 
 Shown = Callable[[str], str]
 """How a path is shown."""
@@ -31,7 +35,7 @@ def words(driver: str, shown: Shown = os.path.basename) -> str:
     """What people read behind "from": ``the main block``, ``tests/test_x.py::test_y``."""
     kind, _, rest = driver.partition(":")
     if kind == "pytest":
-        path, _, name = rest.rpartition("::")
+        path, _, name = _TARGET.sub("", rest).rpartition("::")
         return f"{shown(path)}::{name.replace('.', '::')}"
     if kind == "script":
         return shown(rest.rpartition(":")[0])

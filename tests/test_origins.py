@@ -18,6 +18,11 @@ DRIVERS = {
         "TESTS/test_x.py::Case::test_a",
         "the test test_x.py::Case::test_a",
     ),
+    "pytest:/w/tests/test_x.py::test_b@10.0": (
+        "TESTS/test_x.py::test_b",
+        "TESTS/test_x.py::test_b",
+        "the test test_x.py::test_b",
+    ),
     "script:/w/tests/run.py:main": ("TESTS/run.py", "TESTS/run.py", "the script run.py"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -46,7 +46,8 @@ class Elsewhere:
     async def known(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
         """The drivers elsewhere that reached the launches of a file before, and the calls that were recorded."""
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+        remembered = await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+        found = [driver for driver in remembered if driver.kind != "script"]
         recorded = await loop.run_in_executor(self._threads, self._recordings.drivers, _real(path))
         return (*found, *(replace(driver, path=path) for driver in recorded))
 
@@ -70,8 +71,10 @@ class Elsewhere:
         if self._fruitless.get(path) == state:
             return (), outcome
         lines = [launch.location.range.start.line + 1 for launch in unreached(reading.launches, outcome)]
+        remembered = await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
+        scripts = [(driver,) for driver in remembered if driver.kind == "script"]
         batches = await loop.run_in_executor(
-            self._threads, lambda: _first(candidates.find(index, snapshot, path, lines))
+            self._threads, lambda: _first([*scripts, *candidates.find(index, snapshot, path, lines)])
         )
         ran: list[Driver] = []
         started = time.monotonic()
@@ -88,7 +91,7 @@ class Elsewhere:
                 outcome = (await run(executed, drivers)).after(outcome, str(number))
                 ran += drivers
                 on_batch(tuple(ran), outcome)
-        useful = _useful(ran, path, outcome)
+        useful = _useful([*(driver for driver in reading.drivers if driver.kind == "pytest"), *ran], path, outcome)
         if useful:
             await loop.run_in_executor(self._threads, self._memory.remember, snapshot, path, useful)
         if unreached(reading.launches, outcome):
@@ -130,9 +133,11 @@ class Elsewhere:
         return script, tuple(replace(driver, id=f"script:{script}:{driver.kind}") for driver in own)
 
 
-def _first(batches: Iterator[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
-    found = []
+def _first(batches: Iterable[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
+    found: list[tuple[Driver, ...]] = []
     for batch in batches:
+        if batch in found:
+            continue
         found.append(batch)
         if len(found) == MOST_BATCHES:
             break
@@ -181,7 +186,7 @@ def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver,
     """The drivers that brought a kernel of the file, or one of the first few sets of types for it."""
     seen: dict[tuple[object, ...], set[str]] = {}
     useful: dict[str, Driver] = {}
-    known = {driver.id: driver for driver in ran if driver.kind == "pytest"}
+    known = {driver.id: driver if driver.kind == "pytest" else _script(driver) for driver in ran}
     for capture in outcome.captures.values():
         driver = known.get(capture.driver) or _variant(capture.driver, ran)
         if driver is None or not _concerns(capture, path):
@@ -191,6 +196,11 @@ def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver,
             types.add(capture.arguments)
             useful[driver.id] = driver
     return tuple(useful.values())
+
+
+def _script(part: Driver) -> Driver:
+    """The script that a main block or a top level is of, as it is found and remembered."""
+    return Driver(f"script:{part.path}", "script", part.path)
 
 
 def _variant(identifier: str, ran: Sequence[Driver]) -> Driver | None:

@@ -69,6 +69,9 @@ def preimport() -> None:
             importlib.import_module(module)
         except BaseException as error:
             _missing[backend] = _reason(error)
+    with contextlib.suppress(BaseException):
+        # jax imports it when it lowers for the first time, in each run anew.
+        importlib.import_module("jaxlib.mlir.dialects.mhlo")
     with contextlib.suppress(Exception):
         # Full tracebacks, with the user's frames in them, are what faults are located by.
         importlib.import_module("jax").config.update("jax_traceback_filtering", "off")

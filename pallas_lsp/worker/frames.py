@@ -36,6 +36,12 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(os.path.realpath(path) + os.sep for path in found)
 
 
+def is_installed(path: str) -> bool:
+    """Whether a file is one of the standard library or of an installed package, and not the user's own."""
+    real = os.path.realpath(path)
+    return real not in _claimed and real.startswith(_library_folders())
+
+
 _claimed: set[str] = set()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _NETWORK = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
@@ -25,25 +26,47 @@ _PROGRAMS = (
 _HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "USERPROFILE")
 
 
-def enter(options: dict[str, Any]) -> None:
-    """Isolate this process from now on.  ``options``: ``network`` and ``programs``, True where they are allowed."""
+def enter(options: dict[str, Any]) -> list[str]:
+    """Isolate this process from now on; what was refused is added to the list that is returned.
+
+    ``options``: ``network`` and ``programs``, True where they are allowed.
+    """
+    refused: list[str] = []
     network, programs = bool(options.get("network")), bool(options.get("programs"))
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         if not network and event in _NETWORK and not _local(arguments):
+            refused.append(event)
             raise PermissionError("Pallas LSP: code that is checked reaches no network")
         if not programs and event in _PROGRAMS:
+            refused.append(event)
             raise PermissionError("Pallas LSP: code that is checked starts no programs")
 
     sys.addaudithook(refuse)
     if not programs:
         _no_spawned_processes()
-    home = os.path.join(os.getcwd(), "home")
     with contextlib.suppress(OSError):
-        os.makedirs(home, exist_ok=True)
-        for name in _HOMES:
-            if name in os.environ:
-                os.environ[name] = home
+        os.environ.update(_homes(os.getcwd()))
+    return refused
+
+
+def _homes(folder: str) -> dict[str, str]:
+    """The variables that name the user's folders, for a home inside ``folder``."""
+    home = os.path.join(folder, "home")
+    os.makedirs(home, exist_ok=True)
+    return {name: home for name in _HOMES if name in os.environ}
+
+
+@contextlib.contextmanager
+def another_home(folder: str) -> Iterator[None]:
+    """For a while, have what is written to the user's home go into ``folder``."""
+    before = {name: os.environ[name] for name in _HOMES if name in os.environ}
+    with contextlib.suppress(OSError):
+        os.environ.update(_homes(folder))
+    try:
+        yield
+    finally:
+        os.environ.update(before)
 
 
 def _no_spawned_processes() -> None:

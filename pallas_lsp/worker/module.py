@@ -140,17 +140,21 @@ def module_name(path: str) -> tuple[str, str]:
     return ".".join(names), folder
 
 
+def folders(path: str, roots: list[str]) -> list[str]:
+    """Where a file's workspace has modules that come before what is installed."""
+    wanted = [module_name(path)[1], *roots, *(os.path.join(root, "src") for root in roots)]
+    return [entry for entry in dict.fromkeys(wanted) if os.path.isdir(entry)]
+
+
 def extend_path(path: str, roots: list[str]) -> None:
     """Make a file and the workspace around it importable, before what is installed.
 
     The folder of a module inside a package comes last: its neighbours may have names of installed packages.
     """
-    _, folder = module_name(path)
     own = os.path.dirname(os.path.abspath(path))
-    wanted = [folder, *roots, *(os.path.join(root, "src") for root in roots)]
-    if own not in (folder, *sys.path):
+    if own not in (module_name(path)[1], *sys.path):
         sys.path.append(own)
-    for entry in reversed([entry for entry in dict.fromkeys(wanted) if os.path.isdir(entry)]):
+    for entry in reversed(folders(path, roots)):
         if entry not in sys.path:
             sys.path.insert(0, entry)
 

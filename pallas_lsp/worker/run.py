@@ -22,6 +22,7 @@ from . import (
     lower,
     module,
     overlay,
+    preload,
     pytests,
 )
 from .session import Emit, Session
@@ -61,6 +62,12 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     pytests.prepare(session, roots)
     compat.fake_kernels_on_cpu()
     wanted = list(params.get("drivers") or [])
+    preload.give_way(
+        folder
+        for file in {path, *(each.get("path", path) for each in wanted)}
+        for folder in module.folders(file, roots)
+    )
+    preload.watch()
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
     session.stage("import")
     lowering = "lower" in (params.get("stages") or ["trace", "lower"])

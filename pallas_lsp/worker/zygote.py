@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import gc
 import json
 import os
 import selectors
@@ -16,13 +15,16 @@ import signal
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import limits, scratch, service, stream
+from . import limits, preload, scratch, service, stream, trials
 
 _DONE = "done"
+_IMPORTED = "imported"
+_IDLE = 0.5
+"""Seconds without a run after which modules are imported for those to come."""
+_ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 _FATAL = {"SIGABRT", "SIGSEGV", "SIGBUS", "SIGKILL"}
 
 
@@ -52,11 +54,10 @@ class Zygote:
         self._runs: dict[int, Run] = {}
         self._selector = selectors.DefaultSelector()
         self._ending = False
+        self._trials = trials.Trials(self._detach)
 
     def serve(self) -> None:
-        # What was imported stays for good: the collector need not touch, and so copy, its pages in every child.
-        gc.collect()
-        gc.freeze()
+        trials.keep()
         limits.adopt_orphans()
         self._wake, signalled = os.pipe()
         os.set_blocking(self._wake, False)
@@ -77,7 +78,11 @@ class Zygote:
     def _loop(self) -> None:
         self._treat_all()
         while not self._ending:
-            for key, _ in self._selector.select():
+            idle = self._trials.due and not self._runs
+            found = self._selector.select(_IDLE if idle else None)
+            if idle and not found:
+                self._trials.start()
+            for key, _ in found:
                 if key.fd == self._incoming:
                     self._read()
                 elif key.fd == self._wake:
@@ -128,9 +133,7 @@ class Zygote:
         try:
             folder = tempfile.mkdtemp(prefix=scratch.PREFIX)
             reading, writing = os.pipe()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # jax warns of any fork; here it has started no thread
-                pid = os.fork()
+            pid = trials.forked()
         except OSError as reason:
             self._writer.fail(request, stream.error(stream.INTERNAL_ERROR, f"no process could be started: {reason}"))
             return
@@ -148,7 +151,8 @@ class Zygote:
         self._selector.register(reading, selectors.EVENT_READ)
         self._writer.notify("started", {"run": request, "pid": pid, "folder": folder})
 
-    def _become_child(self, parent: int, writing: int, folder: str, params: dict[str, Any]) -> NoReturn:
+    def _detach(self, parent: int) -> None:
+        """Give up, in a child, what is the zygote's."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -161,6 +165,9 @@ class Zygote:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
         limits.die_with_parent(parent)
+
+    def _become_child(self, parent: int, writing: int, folder: str, params: dict[str, Any]) -> NoReturn:
+        self._detach(parent)
         faulthandler.enable()
         scratch.enter(folder)
         limits.apply(params.get("limits") or {})
@@ -169,6 +176,7 @@ class Zygote:
         for output in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 output.flush()
+        pipe.send({"method": _IMPORTED, "params": {"modules": preload.noted()}})
         pipe.send({"method": _DONE, "params": {"result": result, "error": error}})
         os._exit(0)
 
@@ -199,6 +207,8 @@ class Zygote:
             return
         if method == _DONE:
             run.done = fields
+        elif method == _IMPORTED:
+            self._trials.add([str(name) for name in fields.get("modules") or ()])
         elif not run.cancelled:
             if method == "stage":
                 run.stage = str(fields.get("stage", ""))
@@ -210,9 +220,15 @@ class Zygote:
             self._ending = True
         for run in list(self._runs.values()):
             # Without reaping: the number of the group must stay taken until everything in it was killed.
-            if os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            if os.waitid(os.P_PID, run.pid, _ENDED) is not None:
                 self._finish(run)
+        if self._trials.pid and os.waitid(os.P_PID, self._trials.pid, _ENDED) is not None:
+            self._end_trial()
         self._reap_orphans()
+
+    def _end_trial(self) -> None:
+        _kill_group(self._trials.pid)
+        self._trials.finish()
 
     def _finish(self, run: Run) -> None:
         """A child ended: end its group, answer its request."""
@@ -242,14 +258,18 @@ class Zygote:
             return
         for child in map(int, children):
             with contextlib.suppress(OSError):
-                if child not in self._runs and os.getpgid(child) not in self._runs:
+                kept = {*self._runs, self._trials.pid}
+                if child not in kept and os.getpgid(child) not in kept:
                     os.kill(child, signal.SIGKILL)
 
     def _reap_orphans(self) -> None:
         """Reap adopted processes, and only those: a run's own child is reaped by ``_finish``."""
         while True:
             with contextlib.suppress(ChildProcessError):
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                ended = os.waitid(os.P_ALL, 0, _ENDED)
+                if ended is not None and ended.si_pid == self._trials.pid:
+                    self._end_trial()
+                    continue
                 if ended is not None and ended.si_pid not in self._runs:
                     os.waitpid(ended.si_pid, 0)
                     continue
@@ -265,7 +285,7 @@ class Zygote:
         deadline = time.monotonic() + 5
         while self._runs and time.monotonic() < deadline:
             for run in list(self._runs.values()):
-                if os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                if os.waitid(os.P_PID, run.pid, _ENDED) is not None:
                     with contextlib.suppress(BrokenPipeError):
                         self._finish(run)
             time.sleep(0.005)
