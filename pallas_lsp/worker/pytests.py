@@ -28,20 +28,14 @@ FEWEST = 3
 MOST_VARIANTS = 10
 """The parameter sets of a test that are tried while launches are not reached, if the test reaches others."""
 
+_WITHOUT = (
+    *("cacheprovider", "xdist", "cov", "randomly", "timeout", "warnings"),
+    # They only report; one of them runs the collector five times at the end.
+    *("faulthandler", "pastebin", "setuponly", "setupplan", "stepwise", "threadexception", "unraisableexception"),
+)
 _OPTIONS = (
     "--assert=plain",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-p",
-    "no:cov",
-    "-p",
-    "no:randomly",
-    "-p",
-    "no:timeout",
-    "-p",
-    "no:warnings",
+    *(part for name in _WITHOUT for part in ("-p", f"no:{name}")),
     "-o",
     "addopts=",
     "-q",
