@@ -55,6 +55,13 @@ RULE = cases(
             fixes=1,
             related=1,
         ),
+        "start_value_of_another_shape": Case(
+            _kernel("pl.run_state(scope)(plgpu.ACC.init(jnp.zeros((128, 64), jnp.float32)))"),
+            "acc",
+            ("`acc` is (128, 64)",),
+            rule="wgmma-shape-mismatch",
+            related=3,
+        ),
         "lambda": Case(
             _kernel("pl.run_state(lambda acc: plgpu.wgmma(acc, a_s, b_s))(c[...])", scope="pass"),
             "c[...]",

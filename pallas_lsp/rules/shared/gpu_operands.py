@@ -113,8 +113,20 @@ def operands(fault: Fault) -> dict[str, Operand]:
     found = {}
     for entry in fault.facts.get("operands", ()):
         if isinstance(entry, Mapping) and entry.get("name"):
-            found[str(entry["name"])] = _operand(entry)
+            found[str(entry["name"])] = _operand(
+                entry if "allocation" in entry else {**entry, **_started(fault, entry)}
+            )
     return found
+
+
+def _started(fault: Fault, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The allocation of an operand that ``pl.run_state`` made a ref of, where only one of its refs has this type."""
+    alike = [
+        each
+        for each in fault.facts.get("ref_types", ())
+        if isinstance(each, Mapping) and all(each.get(key) == entry.get(key) for key in ("shape", "dtype"))
+    ]
+    return {"allocation": alike[0]} if len(alike) == 1 and entry.get("memory_space") == "regs" else {}
 
 
 def _operand(entry: Mapping[str, Any]) -> Operand:

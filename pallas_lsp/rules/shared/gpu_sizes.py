@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pallas_lsp.model import Fix
+from pallas_lsp.rules.shared import accumulators
 from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
@@ -15,12 +16,23 @@ _MOST = 24
 
 
 def shape_of(spot: Spot) -> ast.Tuple | ast.List | None:
-    """The shape that an allocation is given, where it is written as a tuple."""
+    """The shape that an allocation is given, where it is written as a tuple; that of its start value, where it has one.
+
+    A start value of one number everywhere is written with a shape: ``ACC.init(jnp.zeros((64, 128), jnp.float32))``.
+    """
     if not isinstance(spot.node, ast.Call):
         return None
+    if accumulators.initialiser(spot.syntax, spot.node) is not None:
+        start = accumulators.start_value(spot.syntax, spot.node)
+        made = spot.syntax.value(start) if start is not None else None
+        return shape_of(spot.at(made)) if isinstance(made, ast.Call) and _is_filled(spot.syntax, made) else None
     given = spot.syntax.argument(spot.node, 0, "shape")
     value = spot.syntax.value(given) if given is not None else None
     return value if isinstance(value, ast.Tuple | ast.List) else None
+
+
+def _is_filled(syntax: Syntax, made: ast.Call) -> bool:
+    return syntax.dotted(made.func) in {f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty")}
 
 
 def dimension(spot: Spot | None, index: int) -> ast.expr | None:
