@@ -7,7 +7,8 @@ A rule is one file here that has
 - ``judge(fault, context)``: a finding, or None where the fault is not this rule's;
 - optionally ``read(path, syntax, context)``: the findings that the text alone shows, without running any of it;
 - ``SITES``: where jax raises what the rule explains, as (file, function) for all that the function raises, or (file,
-  function, pattern) for the messages that the pattern is found in.  The catalogue of raise sites is made from them.
+  function, pattern) for the messages that the pattern is found in; ``*`` in a file stands for any name, and as the
+  function for all.  The catalogue of raise sites is made from them.
 
 ``SPECIFICITY`` (50 where absent) orders the rules: the first finding wins, and ``pallas-error`` with 0 comes last.  The
 rule's name is the file's, with hyphens.  Nothing else has to be touched to add one.

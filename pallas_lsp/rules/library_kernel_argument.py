@@ -46,7 +46,10 @@ from pallas_lsp.rules.shared.site_table import Details
 
 SINCE = "0.1.0"
 SPECIFICITY = 20
-SITES = (("jax/_src/lax/lax.py", "_ragged_dot_general_shape_rule"),)
+SITES = (
+    ("jax/_src/lax/lax.py", "_ragged_dot_general_shape_rule"),
+    ("jax/experimental/pallas/ops/*", "*"),
+)
 
 _LAX = "jax._src.lax.lax"
 _DIVISIBLE = re.compile(r"(\w+)=(\d+) (?:must|should|has to) b[ey] (?:divisible by|a multiple of) (?:and )?(\w+)=(\d+)")

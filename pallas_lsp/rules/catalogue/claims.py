@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from pallas_lsp.rules.base import registry
 from pallas_lsp.rules.catalogue.sites import HOLE, Site
@@ -25,8 +26,13 @@ class Claim:
         return self.in_function(site) and (not self.pattern or says(site, self.pattern))
 
     def in_function(self, site: Site) -> bool:
-        """Whether the site lies in the claimed function, which may be named by its last part alone."""
-        return site.file == self.file and f".{site.function}".endswith(f".{self.function}")
+        """Whether the site lies in the claimed function, which may be named by its last part alone.
+
+        File and function may be globs, for rules that explain whatever a package raises.
+        """
+        if not fnmatchcase(site.file, self.file):
+            return False
+        return self.function == "*" or f".{site.function}".endswith(f".{self.function}")
 
 
 def claims() -> tuple[Claim, ...]:
@@ -75,7 +81,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 @functools.cache
 def samples(text: str) -> tuple[str, ...]:
     """A message with each kind of value in its places."""
-    return tuple(text.replace(HOLE, value) for value in _VALUES)
+    # A hole that follows a letter ends a word: "argument{}" is "argument" or "arguments".
+    plural = re.sub(r"(?<=[a-z])\{\}", "s", text)
+    return tuple(each.replace(HOLE, value) for value in _VALUES for each in dict.fromkeys((text, plural)))
 
 
 def _shares_words(text: str, pattern: str) -> bool:
