@@ -185,5 +185,14 @@ def _sites(fault: Fault) -> Iterator[Site]:
 
 
 def _is_site(site: Site, file: str, functions: tuple[str, ...]) -> bool:
-    # The function may be a qualified name: ``Class.method``, ``outer.<locals>.inner``.
-    return site.file == file and (not functions or site.function.rpartition(".")[2] in functions)
+    return site.file == file and (not functions or any(_is_function(site.function, each) for each in functions))
+
+
+def _is_function(known: str, wanted: str) -> bool:
+    """Whether a function is the one that is named by the end of its qualified name.
+
+    That is ``Class.method`` or ``outer.<locals>.inner``; Python 3.10 knows only the last part.
+    """
+    if "." not in known:
+        wanted = wanted.rpartition(".")[2]
+    return known == wanted or known.endswith(f".{wanted}")

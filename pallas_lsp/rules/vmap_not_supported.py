@@ -127,8 +127,8 @@ def _rows() -> Iterator[Row]:
     yield Row(
         _MPMD,
         ("_mpmd_map_batching_rule",),
-        "`jax.vmap` cannot map this launch over {size} elements: kernels on a mesh have no batched form. Make the batch "
-        "an axis of the mesh's grid, or loop with `jax.lax.map`.",
+        "`jax.vmap` cannot map this launch over {size} elements: kernels on a mesh have no batched form. Make the "
+        "batch an axis of the mesh's grid, or loop with `jax.lax.map`.",
         r"batch dimension of 1, got (?P<size>\S+)",
         related=_related,
     )

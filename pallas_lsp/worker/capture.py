@@ -58,7 +58,7 @@ def _factory(session: Session, original: Callable[..., Any], api: str, position:
             return original(*args, **options)
         body = args[0] if args else next((options[name] for name in _BODIES if name in options), None)
         here = frames.of_stack(sys._getframe(1))
-        if not callable(body):
+        if not callable(body) and not isinstance(body, (list, tuple)):  # several bodies: one for each mesh
 
             def decorate(function: Any) -> Any:
                 return _Launch(session, original, api, position, (function, *args[1:]), options, here)
@@ -86,7 +86,8 @@ class _Launch:
         self._api = api
         self._here = here
         self._options = options
-        self._body = args[0] if args else next(options[name] for name in _BODIES if name in options)
+        given = args[0] if args else next(options[name] for name in _BODIES if name in options)
+        self._body = given[0] if isinstance(given, (list, tuple)) and given else given
         self._output = next((options[name] for name in _OUTPUTS if name in options), None)
         if self._output is None and len(args) > position:
             self._output = args[position]

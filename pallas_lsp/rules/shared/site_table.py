@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from pallas_lsp.model import Backend, Equation, Fault, Finding, Fix, Location, Range, Related, Stage
-from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.context import Context, passed_through, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared import operand_refs
 from pallas_lsp.rules.shared.places import Spot
@@ -125,20 +125,15 @@ class Row:
     """(file, function) of jax that has to be among the callers: for sites that several callers share."""
 
     def matches(self, fault: Fault) -> re.Match[str] | None:
-        site = fault.site
-        if site is None or site.file != self.file or _name(site.function) not in self.functions:
+        if not raised_in(fault, self.file, *self.functions):
             return None
         if self.exceptions and fault.exception.rpartition(".")[2] not in self.exceptions:
             return None
         if self.primitives and (fault.equation is None or fault.equation.primitive not in self.primitives):
             return None
-        if self.calls and not any(c.file == self.calls[0] and _name(c.function) == self.calls[1] for c in fault.calls):
+        if self.calls and not passed_through(fault, *self.calls):
             return None
         return re.search(self.pattern, fault.message, re.DOTALL)
-
-
-def _name(function: str) -> str:
-    return function.rpartition(".")[2]
 
 
 def sites(rows: Sequence[Row]) -> tuple[tuple[str, str, str], ...]:
