@@ -29,6 +29,7 @@ The fix, the last axis, is a suggestion.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from pallas_lsp.model import Fault, Finding, Fix, Related
@@ -57,9 +58,11 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if not fault.exception.endswith("ValueError"):
         message = f"{called} asks for an axis by something else than a number: the axes of a grid are numbered from 0."
         return finding(__name__, fault, context, location, message)
+    told = re.search(r"for grid \((.*)\)", fault.message)
+    grid = grid or ([size for size in told[1].split(",") if size.strip()] if told is not None else [])
     size = len(grid) if isinstance(grid, list) else 0
     if size:
-        shown = f"({', '.join(map(str, grid or ()))}{',' if size == 1 else ''})"
+        shown = f"({', '.join(str(each).strip() for each in grid)}{',' if size == 1 else ''})"
         axes = f"0 to {size - 1}" if size > 1 else "0 only"
         message = f"{called} asks for an axis that the grid {shown} does not have: its axes are {axes}."
     else:

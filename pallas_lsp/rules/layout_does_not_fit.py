@@ -60,7 +60,6 @@ SITES = (
     (_ARRAY, "_tiled_wgmma_layout"),
     (_ARRAY, "FragmentedArray.load_strided"),
     (_ARRAY, "FragmentedArray._store_untiled_splat"),
-    (_ARRAY, "WGStridedFragLayout.__post_init__"),
     (_ARRAY, "FragmentedArray.reshape"),
     (_ARRAY, "FragmentedArray.transfer_strided"),
     (INFERENCE, "_layout_cast_constraint_system"),

@@ -63,6 +63,7 @@ SITES = (
     (LOWERING, "_reduce_min_lowering_rule_wg"),
     (LOWERING, "_reduce_prod_lowering_rule_wg"),
     (_ARRAY, "FragmentedArray.reduce"),
+    (_ARRAY, "FragmentedArray.reduce.<locals>.swizzle_warp_idx_fn"),
     (_DIALECT, "_vector_multi_dim_reduction_op_lowering_rule"),
     (_DIALECT, "_vector_reduction_op_lowering_rule"),
 )
@@ -72,6 +73,7 @@ _TOLD = (
     ("Only 1 reduction dimension", "only one axis is reduced at a time"),
     ("Sub-byte", "elements narrower than a byte cannot be reduced: convert them first"),
     ("Unsupported dtype", "this element type cannot be reduced: convert it to float32 or int32 first"),
+    ("Unoptimized configuration", "this layout spreads the rows over the warps in a way that no reduction crosses"),
     ("scratch", "the reduction needs more scratch memory: set `reduction_scratch_bytes` in `plgpu.CompilerParams`"),
 )
 
@@ -80,7 +82,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     raised = raised_in(fault, LOWERING, *[f for file, f in SITES if file == LOWERING]) or raised_in(
         fault, _DIALECT, "_vector_multi_dim_reduction_op_lowering_rule", "_vector_reduction_op_lowering_rule"
     )
-    raised = raised or raised_in(fault, _ARRAY, "reduce")
+    raised = raised or raised_in(fault, _ARRAY, "FragmentedArray.reduce", "swizzle_warp_idx_fn")
     parts = conflict(fault, context) if inferred(fault) else []
     by_layout = bool(parts) and any(p.operation == "multi_reduction" for p in parts)
     by_layout = by_layout and len({p.layout for p in parts if p.layout}) < 2

@@ -144,6 +144,8 @@ SITES = (
     *((_DIALECT, name) for name in _DIALECT_RULES),
     *((PRIMITIVES, name) for name in _PRIMITIVE_RULES),
     *((_UTILS, name) for name in _SHAPES),
+    (f"{MGPU}constraints.py", "reduce_collapse_shape_expression"),
+    (f"{MGPU}constraints.py", "_is_valid_smem_layout_assignment"),
     (_CONTEXT, "TransposeTransform.__post_init__"),
     (_CONTEXT, "CollapseLeadingIndicesTransform.apply"),
     (_CONTEXT, "DropUnitDimsTransform.transform_shape"),
@@ -178,6 +180,11 @@ _TOLD = (
     (
         r"Swizzled dim|Swizzled dimension|swizzle_elems|2 minormost",
         "`{view}` takes a part of the swizzled dimension{tiles}: it can only be taken as a whole, or in whole tiles.",
+    ),
+    (
+        r"Empty tiling|non-contiguous refs",
+        "`{view}` is a view whose rows do not lie together in memory{tiles}, which can be neither tiled nor swizzled: "
+        "take whole rows of the ref.",
     ),
     (
         r"[Bb]itcast|reinterpret",
