@@ -1,7 +1,8 @@
 """
 ## What it does
 Finds `pl.debug_print` and `jax.debug.print` in kernels with arguments that the backend cannot print: placeholders where
-there may be none, keyword arguments, vectors among scalars, small types, or an order among prints.
+there may be none, more or fewer values than places, formats (`{:.2f}`), keyword arguments, vectors among scalars, small
+types, or an order among prints.
 
 ## Why it is wrong
 A print in a kernel is an instruction of the device, not a call of Python. Triton prints a prefix and then the values;
@@ -24,11 +25,12 @@ pl.debug_print("x = {}", x)  # on a TPU
 All fixes are safe: they change what is printed around the values, not the values.
 
 ## Applies to
-Triton and TPU kernels; jax 0.10, 0.11 and 0.12.
+Kernels of all backends; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `debug_print_lowering_rule` in `jax/_src/pallas/triton/lowering.py`, `_debug_print_rule` in
-`jax/_src/pallas/mosaic/lowering.py`, `_debug_print_lowering_rule` in `jax/_src/pallas/mosaic/sc_lowering.py`.
+`jax/_src/pallas/mosaic/lowering.py`, `_debug_print_lowering_rule` in `jax/_src/pallas/mosaic/sc_lowering.py`,
+`check_debug_print_format` in `jax/_src/pallas/primitives.py`.
 """
 
 from __future__ import annotations
@@ -43,12 +45,14 @@ from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import keyword_edits, site_table
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
+from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
 
 _TRITON = "jax/_src/pallas/triton/lowering.py"
 _TPU = "jax/_src/pallas/mosaic/lowering.py"
+_PRIMITIVES = "jax/_src/pallas/primitives.py"
 _SPARSE_CORE = "jax/_src/pallas/mosaic/sc_lowering.py"
 _TPU_SITE = ("_debug_print_rule",)
 _FORMAT = ((0, "fmt"),)
@@ -120,6 +124,22 @@ def _ending(details: Details) -> Sequence[Fix]:
     )
 
 
+def _counted(details: Details) -> str:
+    wanted, given = int(details["wanted"]), int(details["given"])
+    return (
+        f"`{details.written(0, 'fmt')}` has {count_text(wanted, 'place')} for values (`{{}}`), but "
+        f"{count_text(given, 'value')} {'is' if given == 1 else 'are'} given: one for each."
+    )
+
+
+def _plain(details: Details) -> Sequence[Fix]:
+    """``{x}`` and ``{:.2f}`` as ``{}``; a number between braces says which value it is and stays."""
+    found = _format(details)
+    if found is None or any(name.isdigit() for name in re.findall(r"\{(\w+)", found[1])):
+        return ()
+    return _with_format(details, lambda text: _PLACEHOLDER.sub("{}", text), "Leave the formats out")
+
+
 def _unordered(details: Details) -> Sequence[Fix]:
     return keyword_edits.remove_keyword(details.spot, "ordered", "Print in any order", Safety.SAFE)
 
@@ -137,6 +157,21 @@ _ROWS = (
         "placeholders",
         at=_FORMAT,
         fixes=_no_placeholders,
+    ),
+    Row(
+        _PRIMITIVES,
+        ("check_debug_print_format",),
+        _counted,
+        r"expects (?P<wanted>\d+) arguments?, but got (?P<given>\d+)",
+        at=_FORMAT,
+    ),
+    Row(
+        _PRIMITIVES,
+        ("check_debug_print_format",),
+        "The places for values in `{fmt}` have to be plain `{{}}` here: a kernel prints values as they are, in order.",
+        "should not",
+        at=_FORMAT,
+        fixes=_plain,
     ),
     *(
         Row(

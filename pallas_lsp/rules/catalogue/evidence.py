@@ -11,8 +11,8 @@ from pallas_lsp.rules.catalogue.sites import Found
 REACHABLE, INTERNAL, UNCLASSIFIED = "reachable", "internal", "unclassified"
 
 _OWN_FAULT = re.compile(
-    r"\bunreachable\b|\bshould (?:not|never|be unreachable)\b|\bshould have\b|\binternal error\b|\bbug\b|"
-    r"\bplease (?:report|file|open)|\bthis is a bug\b|\bnot reach\b|\bnever happen\b",
+    r"\bunreachable\b|\bshould (?:never|not happen|be unreachable)\b|\binternal error\b|\bthis is a bug\b|"
+    r"\bnever happen\b",
     re.IGNORECASE,
 )
 
