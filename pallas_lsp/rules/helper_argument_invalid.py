@@ -24,7 +24,7 @@ pl.dot(x_ref[0:1], w_ref[...])
 `allow_tf32` next to `precision` is taken out (suggested). Other findings have no fix.
 
 ## Applies to
-All backends; jax 0.10, 0.11 and 0.12 (`pl.dot` until 0.11).
+All backends; jax 0.10, 0.11 and 0.12 (`pl.dot` in 0.10).
 
 ## Source
 `select_ref` and `empty_ref_like` in `jax/_src/pallas/helpers.py`, `dot` in `jax/_src/pallas/primitives.py`,

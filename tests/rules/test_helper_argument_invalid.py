@@ -30,12 +30,12 @@ SNIPPETS = {
     "dot_of_a_row": Snippet(
         _kernel("o_ref[...] = pl.dot(x_ref[0], x_ref[...])", "pl.dot(x_ref[0], x_ref[...])", TRITON),
         says=("two matrices",),
-        before=(0, 12),
+        before=(0, 11),
     ),
     "two_precisions": Snippet(
         _kernel('o_ref[...] = pl.dot(x_ref[...], x_ref[...], allow_tf32=True, precision="float32")', "True", TRITON),
         says=("give either it or `precision`",),
-        before=(0, 12),
+        before=(0, 11),
     ),
     "cast_twice": Snippet(
         _kernel('o_ref[...] = x_ref.memory_space_cast("a").memory_space_cast("b")[...]'),
