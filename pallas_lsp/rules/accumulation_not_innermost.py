@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.silent import checked, grid_element, index_map, map
 from pallas_lsp.rules.shared.wording import and_list, shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators", "threads and grids")
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

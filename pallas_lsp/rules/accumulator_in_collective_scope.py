@@ -52,6 +52,7 @@ from pallas_lsp.rules.shared.uses import scoped_use
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators",)
 SITES = ((LOWERING, "_run_scoped_lowering_rule"),)
 
 

@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.gpu_operands import CORE, MGPU, PRIMITIVES, argumen
 from pallas_lsp.rules.shared.places import Spot
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators", "refs")
 SPECIFICITY = 51
 SITES = (
     (PRIMITIVES, "_wgmma_lowering"),

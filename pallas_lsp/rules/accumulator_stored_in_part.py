@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.gpu_operands import CORE
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators",)
 SITES = ((CORE, "WGMMAAbstractAccumulatorRef._setitem"),)
 
 

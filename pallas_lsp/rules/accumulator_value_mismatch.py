@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators", "element types")
 SITES = (
     (PRIMITIVES, "_wgmma_accumulator_store_abstract_eval"),
     (PRIMITIVES, "wgmma_accumulator_store"),

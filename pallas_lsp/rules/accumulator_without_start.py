@@ -51,6 +51,7 @@ from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

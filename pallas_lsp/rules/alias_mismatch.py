@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.wording import count_text, type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch",)
 SITES = (("jax/_src/pallas/pallas_call.py", "_pallas_call.<locals>.wrapped"),)
 
 

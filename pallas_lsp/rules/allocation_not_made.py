@@ -54,6 +54,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch", "refs")
 SPECIFICITY = 72
 
 _TYPES = r"(?:GPUMemoryRef|MemoryRef|WGMMAAccumulatorRef|Barrier|ClusterBarrier|SemaphoreType)"

@@ -47,6 +47,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("API names",)
 SPECIFICITY = 80
 SITES = (("jax/_src/deprecations.py", "deprecation_getattr.<locals>.getattr"),)
 

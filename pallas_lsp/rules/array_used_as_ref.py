@@ -53,6 +53,7 @@ from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SPECIFICITY = 55
 SITES = (
     ("jax/_src/state/primitives.py", "get_ref_and_transforms"),

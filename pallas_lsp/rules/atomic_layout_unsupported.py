@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts", "primitives")
 _ARRAY = f"{MGPU}fragmented_array.py"
 _UTILS = f"{MGPU}utils.py"
 _STORE = ("FragmentedArray.store_untiled", "FragmentedArray.store_tiled")

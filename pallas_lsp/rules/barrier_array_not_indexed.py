@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("barriers",)
 SITES = (
     (f"{MGPU}utils.py", "BarrierRef.get_ptr"),
     (f"{MGPU}utils.py", "CtaBarrierRef.get_barrier_id"),

@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("barriers",)
 SITES = (
     (CORE, "Barrier.__post_init__"),
     (CORE, "ClusterBarrier.__post_init__"),

@@ -4,6 +4,7 @@ A rule is one file here that has
 
 - a docstring: its documentation page, with the headings of ``HEADINGS``;
 - ``SINCE``: the version of Pallas LSP that brought it;
+- ``CONSTRUCTS``: the headings of the index that it stands under, the first that it belongs to most;
 - ``judge(fault, context)``: a finding, or None where the fault is not this rule's;
 - optionally ``read(path, syntax, context)``: the findings that the text alone shows, without running any of it;
 - ``SITES``: where jax raises what the rule explains, as (file, function) for all that the function raises, or (file,
@@ -55,6 +56,8 @@ class Rule:
     read: Read | None = None
     sites: Sites = ()
     """Its module's ``SITES``."""
+    constructs: tuple[str, ...] = ()
+    """Its module's ``CONSTRUCTS``."""
 
     @property
     def summary(self) -> str:
@@ -85,6 +88,7 @@ def registry() -> tuple[Rule, ...]:
                 specificity=getattr(module, "SPECIFICITY", DEFAULT_SPECIFICITY),
                 read=getattr(module, "read", None),
                 sites=tuple(getattr(module, "SITES", ())),
+                constructs=tuple(getattr(module, "CONSTRUCTS", ())),
             )
         )
     return tuple(sorted(rules, key=lambda rule: (-rule.specificity, rule.name)))

@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

@@ -45,6 +45,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 SITES = (("jax/_src/pallas/core.py", "BlockSpec.to_block_mapping"),)
 
 

@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 SPECIFICITY = 45
 SITES = (
     ("jax/_src/pallas/core.py", "_canonicalize_block_shape"),

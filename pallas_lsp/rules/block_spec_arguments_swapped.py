@@ -39,6 +39,7 @@ from pallas_lsp.rules.shared.specs import Spec, spec_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 SITES = (("jax/_src/pallas/core.py", "_canonicalize_block_shape"),)
 
 

@@ -44,6 +44,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SITES = (("jax/_src/lax/control_flow/conditionals.py", "_check_branch_outputs"),)
 
 _TYPES = re.compile(r"has type (\w+\[[^\]]*\])\S* but the corresponding output of \S+ has type (\w+\[[^\]]*\])")

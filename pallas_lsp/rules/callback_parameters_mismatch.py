@@ -53,6 +53,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS, Function
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("kernel bodies and launches",)
 SPECIFICITY = 45
 
 

@@ -57,6 +57,7 @@ from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("captured values",)
 SPECIFICITY = 62
 
 _SCALAR = re.compile(r"memref<(\w+)>(?: != \w+|\), \w+\()")

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.gpu_mesh import mesh_of
 from pallas_lsp.rules.shared.silent import checked, silent_finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 _PORTABLE, _MOST = 8, 16
 
 

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("tcgen05", "threads and grids")
 SPECIFICITY = 60
 _TCGEN05, _DIALECT = f"{MGPU}tcgen05.py", f"{MGPU}dialect_lowering.py"
 SITES = (

@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow", "SMEM and TMEM")
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

@@ -43,6 +43,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("compiler parameters",)
 SPECIFICITY = 60
 SITES = (
     ("jax/_src/pallas/pallas_call.py", "_pallas_call_lowering.<locals>.gpu_lowering"),

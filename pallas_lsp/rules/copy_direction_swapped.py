@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.gpu_operands import PLGPU, PRIMITIVES, argument, ca
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SITES = ((PRIMITIVES, "_check_ref"),)
 _MESSAGE = re.compile(r"^(?P<name>\w+) must be a(?:n)? (?P<space>\w+)? ?reference")
 

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.gpu_operands import MGPU, argument, place, quoted
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies", "element types")
 SPECIFICITY = 48
 SITES = (
     (f"{MGPU}launch_context.py", "_tma_dma_type"),

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.silent import checked, narrow, silent_finding, spot
 from pallas_lsp.rules.shared.tpu_waits import wait_after_start
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies", "barriers")
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

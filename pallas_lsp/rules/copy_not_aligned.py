@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.gpu_operands import MGPU, PRIMITIVES, place, quoted
 from pallas_lsp.rules.shared.gpu_sizes import multiple, resized
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SITES = (
     (f"{MGPU}launch_context.py", "LaunchContext._prepare_tma"),
     (f"{MGPU}launch_context.py", "LaunchContext._check_tma_strides_and_swizzle"),

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SPECIFICITY = 25
 _CONTEXT = f"{MGPU}launch_context.py"
 _UTILS = f"{MGPU}utils.py"

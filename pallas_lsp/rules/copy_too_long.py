@@ -48,6 +48,7 @@ from pallas_lsp.rules.shared.gpu_sizes import resized
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SITES = ((f"{MGPU}launch_context.py", "LaunchContext.async_copy"),)
 _MOST = 256
 _SLICE = re.compile(r"<=256 elements along each dimension, got \(([\d, ]+)\)")

@@ -59,6 +59,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SPECIFICITY = 49
 SITES = (
     (PRIMITIVES, "_copy_gmem_to_smem_abstract_eval"),

@@ -43,6 +43,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies", "barriers")
 SPECIFICITY = 55
 SITES = (
     (PRIMITIVES, "_copy_gmem_to_smem_lowering"),

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared import site_table
 from pallas_lsp.rules.shared.site_table import Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("meshes and devices", "kernel bodies and launches")
 SPECIFICITY = 45
 _CORE = "jax/_src/pallas/core.py"
 _CALL = "jax/_src/pallas/pallas_call.py"

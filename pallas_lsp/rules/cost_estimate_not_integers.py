@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("compiler parameters",)
 SITES = (("jax/_src/pallas/core.py", "CostEstimate.__post_init__"),)
 
 _FIELDS = ("flops", "transcendentals", "bytes_accessed", "remote_bytes_transferred")

@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("debugging",)
 
 _TRITON = "jax/_src/pallas/triton/lowering.py"
 _TPU = "jax/_src/pallas/mosaic/lowering.py"

@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("meshes and devices",)
 SPECIFICITY = 55
 _PRIMITIVES = "jax/_src/pallas/primitives.py"
 _TPU = "jax/_src/pallas/mosaic/lowering.py"

@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM", "GPU verdicts")
 SITES = (COMPILER,)
 _EXCEEDED = re.compile(r"Shared memory size limit exceeded: requested (\d+), available: (\d+)")
 

@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.rules.shared.wording import and_list
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("primitives", "TPU")
 _FILE = "jax/_src/pallas/einshape.py"
 _SIZES = ("_get_einshape_dims", "get_einshape_transforms")
 _PARSE = ("_parse_side", "_parse_equation")

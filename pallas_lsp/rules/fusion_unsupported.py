@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.site_table import narrowed
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("fuser",)
 SPECIFICITY = 25
 SITES = (("jax/_src/pallas/fuser/*", "*"),)
 _FOLDER = "jax/_src/pallas/fuser/"

@@ -52,6 +52,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts",)
 _FILE = f"{MGPU}fragmented_array.py"
 SITES = (
     (_FILE, "plan_gmem_transfer"),

@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("element types",)
 SPECIFICITY = 34
 _ARRAY = f"{MGPU}fragmented_array.py"
 _METHODS = (

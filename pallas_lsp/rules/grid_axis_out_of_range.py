@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SITES = (("jax/_src/pallas/core.py", "PallasGridContext.size"),)
 
 

@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.places import Spot, call_at
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SITES = (
     ("jax/_src/pallas/core.py", "GridSpec.__init__"),
     ("jax/_src/pallas/mosaic/core.py", "PrefetchScalarGridSpec.__init__"),

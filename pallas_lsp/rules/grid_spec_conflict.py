@@ -39,6 +39,7 @@ from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids", "block specs and index maps")
 SITES = (("jax/_src/pallas/pallas_call.py", "pallas_call"),)
 
 _NAMES = ("grid", "in_specs", "out_specs", "scratch_shapes")

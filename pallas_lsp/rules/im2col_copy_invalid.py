@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.gpu_operands import CORE, MGPU, PRIMITIVES
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies",)
 SPECIFICITY = 67
 _CONTEXT = f"{MGPU}launch_context.py"
 _COPY = ("LaunchContext.async_copy_im2col",)

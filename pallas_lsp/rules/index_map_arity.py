@@ -61,6 +61,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 SITES = (("jax/_src/pallas/core.py", "_IndexMapFunc.__call__"),)
 
 _ARITY = re.compile(r"takes .*positional argument|missing \d+ required positional argument")

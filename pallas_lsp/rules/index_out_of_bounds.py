@@ -42,6 +42,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SITES = (("jax/_src/state/indexing.py", "NDIndexer.__post_init__"),)
 
 _SLICE = re.compile(r"start=(-?\d+)(?:, size=(\d+), stride=(\d+))?, dim=(\d+)")

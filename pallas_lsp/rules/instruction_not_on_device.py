@@ -35,6 +35,7 @@ from pallas_lsp.rules.shared.device import COMPILER, allocated_in, of_launch, on
 from pallas_lsp.rules.shared.findings import finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("GPU verdicts",)
 SPECIFICITY = 60
 SITES = (COMPILER,)
 _NEEDED = re.compile(r"^(?P<what>.*) need compute capability (?P<needed>[\d.]+); (?P<gpu>.*) has (?P<has>[\d.]+)$")

@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts",)
 SPECIFICITY = 40
 SITES = (
     (f"{MGPU}fragmented_array.py", "Tiling.tile_shape.<locals>.fail"),

@@ -36,6 +36,7 @@ from pallas_lsp.rules.shared.device import of_launch, on_device
 from pallas_lsp.rules.shared.findings import finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("GPU verdicts",)
 SPECIFICITY = 20
 _CODE = re.compile(r"CUDA_ERROR_(\w+)")
 _MEANING = {

@@ -36,6 +36,7 @@ from pallas_lsp.rules.shared.device import of_launch, on_device
 from pallas_lsp.rules.shared.findings import finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("GPU verdicts",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

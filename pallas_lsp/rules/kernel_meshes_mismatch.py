@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.rules.shared.wording import count_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("meshes and devices",)
 _HELPERS = "jax/_src/pallas/helpers.py"
 _MPMD = "jax/_src/pallas/mpmd.py"
 _PAIR = "a launch is one body on one mesh, or a list of bodies with a list of as many meshes"

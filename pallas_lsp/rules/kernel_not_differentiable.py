@@ -52,6 +52,7 @@ from pallas_lsp.rules.shared.places import Spot, expression_at
 from pallas_lsp.source.syntax import PARTIAL
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("derivatives and vmap",)
 SPECIFICITY = 70
 SITES = (
     ("jax/_src/pallas/pallas_call.py", "_pallas_call_jvp_rule"),

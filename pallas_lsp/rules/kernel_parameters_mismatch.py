@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, fixes
 from pallas_lsp.rules.shared.wording import and_list, count_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("kernel bodies and launches",)
 
 _CALLERS = {
     "jax/_src/pallas/pallas_call.py": ("_trace_kernel_to_jaxpr",),

@@ -44,6 +44,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("kernel bodies and launches",)
 SITES = (
     ("jax/_src/pallas/pallas_call.py", "_trace_kernel_to_jaxpr"),
     ("jax/_src/pallas/mpmd.py", "_mpmd_map.<locals>.wrapper"),

@@ -37,6 +37,7 @@ from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("kernel bodies and launches",)
 SPECIFICITY = 60
 
 _CALL = re.compile(r"<locals>\.(?:wrapped|wrapper)\(\) got an unexpected keyword argument '(\w+)'")

@@ -55,6 +55,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts",)
 SPECIFICITY = 20
 _ARRAY = f"{MGPU}fragmented_array.py"
 _LOWERING = f"{MGPU}dialect_lowering.py"

@@ -53,6 +53,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts",)
 SPECIFICITY = 35
 _ARRAY = f"{MGPU}fragmented_array.py"
 SITES = (

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("library kernels",)
 SPECIFICITY = 20
 SITES = (
     ("jax/_src/lax/lax.py", "_ragged_dot_general_shape_rule"),

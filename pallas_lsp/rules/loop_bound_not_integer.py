@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SITES = (("jax/_src/lax/control_flow/loops.py", "fori_loop"),)
 
 

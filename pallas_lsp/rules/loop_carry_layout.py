@@ -52,6 +52,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow", "layouts")
 _DIALECT = f"{MGPU}dialect_lowering.py"
 SITES = (
     (f"{MGPU}utils.py", "fori.<locals>.wrapper"),

@@ -48,6 +48,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SITES = (("jax/_src/lax/control_flow/loops.py", "_check_carry_type"),)
 
 _TYPES = re.compile(

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 
 _FILE = "jax/_src/pallas/primitives.py"
 _ATOMIC = "atomic_"

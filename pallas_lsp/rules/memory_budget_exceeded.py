@@ -48,6 +48,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM",)
 SITES = (
     (f"{MGPU}core.py", "_launch"),
     (f"{MGPU}dialect_lowering.py", "_slice_smem"),

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("meshes and devices", "threads and grids")
 SITES = ((CORE, "Mesh.__post_init__"),)
 _SPARE = ("i", "j", "k", "l")
 _PAIRS = (("grid", "grid_names", "grid_names must"), ("cluster", "cluster_names", "cluster_names must"))

@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("meshes and devices", "threads and grids")
 SITES = (("jax/_src/pallas/core.py", "tracing_grid_env"),)
 
 

@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("kernel bodies and launches", "primitives")
 SPECIFICITY = 12
 _REGISTRATION = "jax/_src/pallas/mosaic_gpu/pallas_call_registration.py"
 _HELPERS = "jax/_src/pallas/mosaic_gpu/helpers.py"

@@ -54,6 +54,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, narrowed
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("primitives",)
 SITES = (
     (LOWERING, "lower_jaxpr_to_mosaic_gpu"),
     (LOWERING, "_estimate_resources"),

@@ -59,6 +59,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("barriers",)
 SPECIFICITY = 54
 SITES = (
     (PRIMITIVES, "_barrier_wait_lowering"),

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.silent import checked, grid_element, map_element, narrow, parameter_at, silent_finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

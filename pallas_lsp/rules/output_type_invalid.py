@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch",)
 SITES = (("jax/_src/pallas/core.py", "_convert_out_shape_to_aval"),)
 
 _STRUCT = "jax.ShapeDtypeStruct"

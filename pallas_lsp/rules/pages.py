@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pallas_lsp.rules.base import FALLBACK, Rule, registry
@@ -23,8 +23,8 @@ def page(rule: Rule) -> str:
 
 
 def index() -> str:
-    """The list of all rules, the fall-back last."""
-    rules = sorted(registry(), key=lambda rule: (rule.name == FALLBACK, rule.name))
+    """The rules by what they are about, the fall-back last."""
+    groups = by_construct()
     lines = [
         _GENERATED,
         "",
@@ -32,11 +32,37 @@ def index() -> str:
         "",
         "`# pallas-lsp: ignore[rule]` on a line silences a rule there, `# pallas-lsp: ignore` all of them.",
         "",
-        "| rule | what it does | since |",
-        "|---|---|---|",
-        *(f"| [{rule.name}]({rule.name}.md) | {rule.summary} | {rule.since} |" for rule in rules),
+        *(f"- [{construct}](#{_anchor(construct)}) ({len(rules)})" for construct, rules in groups.items()),
     ]
+    for construct, rules in groups.items():
+        lines += [
+            "",
+            f"## {construct[0].upper()}{construct[1:]}",
+            "",
+            "| rule | what it does | since |",
+            "|---|---|---|",
+        ]
+        lines += [f"| [{rule.name}]({rule.name}.md) | {rule.summary} | {rule.since} |" for rule in rules]
     return "\n".join(lines) + "\n"
+
+
+def by_construct() -> Mapping[str, Sequence[Rule]]:
+    """The rules under each of their headings, by name."""
+    groups: dict[str, list[Rule]] = {}
+    for rule in sorted(registry(), key=lambda rule: rule.name):
+        for construct in rule.constructs:
+            groups.setdefault(construct, []).append(rule)
+    order = sorted(groups, key=lambda each: (_is_fallback(groups[each]), each.lower()))
+    return {construct: groups[construct] for construct in order}
+
+
+def _is_fallback(rules: Sequence[Rule]) -> bool:
+    return [rule.name for rule in rules] == [FALLBACK]
+
+
+def _anchor(heading: str) -> str:
+    """The part of an address that Markdown's renderers make of a heading."""
+    return heading.lower().replace(" ", "-")
 
 
 def pages() -> Mapping[str, str]:

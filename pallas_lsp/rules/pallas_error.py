@@ -37,6 +37,7 @@ from pallas_lsp.rules.messages import clean, short
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("everything else",)
 SPECIFICITY = 0
 
 _REFUSALS = {

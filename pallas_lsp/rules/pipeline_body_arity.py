@@ -47,6 +47,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("pipelines",)
 SPECIFICITY = 59
 SITES = (
     (PIPELINE, "emit_pipeline.<locals>.scoped_pipeline.<locals>.loop_body"),

@@ -50,6 +50,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("pipelines",)
 _WS = "emit_pipeline_warp_specialized"
 SITES = (
     (PIPELINE, "emit_pipeline"),

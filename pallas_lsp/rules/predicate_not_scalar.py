@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SPECIFICITY = 60
 SITES = (
     ("jax/_src/lax/control_flow/conditionals.py", "cond"),

@@ -70,6 +70,7 @@ from pallas_lsp.rules.shared.uses import Use, parameter, scoped_argument, scoped
 from pallas_lsp.source.syntax import Function, parameters
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators",)
 
 _CORE = "jax/_src/pallas/mosaic_gpu/core.py"
 _SCRATCH = ("scratch_types", "scratch_shapes")

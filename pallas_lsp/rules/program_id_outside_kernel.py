@@ -46,6 +46,7 @@ from pallas_lsp.source.launches import launch_nodes
 from pallas_lsp.source.syntax import PARTIAL, parameters
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SITES = (("jax/_src/pallas/core.py", "axis_frame"),)
 
 _FUNCTIONS = ("program_id", "num_programs", "program_id_bind_with_trace", "_num_programs_bind_with_trace")

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.source.syntax import FUNCTIONS
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("GPU verdicts",)
 SITES = (COMPILER,)
 _ERROR = re.compile(r"(?:line \d+; )?error\s*: +(?P<what>[^\n]+)")
 _FATAL = re.compile(r"ptxas fatal\s*: +(?P<what>[^\n]+)")

@@ -63,6 +63,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import FUNCTIONS
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 
 _EXCEPTIONS = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError", "ValueError")
 _COMPARING = {"max": "jax.numpy.maximum", "min": "jax.numpy.minimum"}

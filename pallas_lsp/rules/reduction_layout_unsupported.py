@@ -54,6 +54,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts", "primitives")
 SPECIFICITY = 30
 _ARRAY = f"{MGPU}fragmented_array.py"
 _DIALECT = f"{MGPU}dialect_lowering.py"

@@ -54,6 +54,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 _WORDS = {
     "reduce_sum": "summed up",
     "reduce_max": "taken into the maximum",

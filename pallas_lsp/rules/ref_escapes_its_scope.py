@@ -54,6 +54,7 @@ from pallas_lsp.rules.shared.uses import Use, parameter, scoped_use
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SITES = (
     ("jax/_src/interpreters/partial_eval.py", "make_jaxpr_effects"),
     ("jax/_src/core.py", "_shift_arg_names"),

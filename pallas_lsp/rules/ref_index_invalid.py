@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.wording import count_text, shape_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SPECIFICITY = 45
 SITES = (
     ("jax/_src/state/indexing.py", "NDIndexer.from_indices_shape"),

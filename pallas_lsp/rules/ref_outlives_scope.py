@@ -54,6 +54,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 _TYPES = "jax/_src/state/types.py"
 _RESHAPES = ("_canonicalize_reshape", "ReshapeTransform._validate_shape")
 

@@ -61,6 +61,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM", "refs")
 SITES = (
     (CORE, "TilingTransform.transform_type"),
     (CORE, "SwizzleTransform.transform_type"),

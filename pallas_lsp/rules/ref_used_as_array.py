@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SPECIFICITY = 55
 SITES = (
     ("jax/_src/state/primitives.py", "_swap_abstract_eval"),

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.gpu_operands import CORE, LOWERING, MGPU, PRIMITIVE
 from pallas_lsp.rules.shared.site_table import narrowed
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SPECIFICITY = 15
 _DIALECT = f"{MGPU}dialect_lowering.py"
 _UTILS = f"{MGPU}utils.py"

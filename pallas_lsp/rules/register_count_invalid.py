@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.silent import checked, silent_finding
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SPECIFICITY = 56
 SITES = ((PRIMITIVES, "_set_max_registers_abstract_eval"), (f"{MGPU}core.py", VERIFIER))
 _STEP, _LEAST, _MOST = 8, 24, 256

@@ -48,6 +48,7 @@ from pallas_lsp.rules.shared.replacements import rank_of
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts", "primitives")
 SPECIFICITY = 31
 _ARRAY = f"{MGPU}fragmented_array.py"
 SITES = (

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.uses import Form, Use, state_use
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators", "outputs and scratch")
 SPECIFICITY = 73
 _WRONG = re.compile(r"run_state\.<locals>\.wrapped\(\) (?:takes 1 positional argument|missing 1 required)")
 

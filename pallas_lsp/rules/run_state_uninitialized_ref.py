@@ -64,6 +64,7 @@ from pallas_lsp.rules.shared.to_run_scoped import scoped
 from pallas_lsp.rules.shared.uses import Use, state_use, state_value
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("accumulators", "outputs and scratch")
 
 _DISCHARGE = "jax/_src/state/discharge.py"
 _LOWERING = "jax/_src/pallas/mosaic_gpu/lowering.py"

@@ -53,6 +53,7 @@ from pallas_lsp.rules.shared import keyword_edits, scan_loops, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 
 _BACKENDS = {Backend.TPU: "a TPU kernel", Backend.TRITON: "a Triton kernel", Backend.MOSAIC_GPU: "a Mosaic GPU kernel"}
 

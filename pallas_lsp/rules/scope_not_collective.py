@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM",)
 SITES = ((LOWERING, "_run_scoped_lowering_rule"), (LOWERING, "_run_scoped_resource_estimator"))
 
 

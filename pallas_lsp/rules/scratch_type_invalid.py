@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.user_line import line_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch",)
 SITES = (("jax/_src/pallas/pallas_call.py", "_pallas_call.<locals>.wrapped"),)
 
 _NO_ALLOCATION = re.compile(r"'(\w+)' object has no attribute 'get_ref_aval'|Unsupported abstract value type")

@@ -44,6 +44,7 @@ from pallas_lsp.source.shape_comments import find_comments
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("shape comments",)
 SPECIFICITY = 95
 
 

@@ -48,6 +48,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs", "SMEM and TMEM")
 SPECIFICITY = 53
 SITES = (
     (CORE, "UntilingTransform.commute_ndindexer"),

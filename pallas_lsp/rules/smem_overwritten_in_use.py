@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related_spots, silent_finding, spot_of
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies", "wgmma")
 _READERS = {
     "wgmma_ref": ("the tensor core", "wgmma_wait"),
     "copy_smem_to_gmem": ("the copy engine", "wait_smem_to_gmem"),

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared import site_table
 from pallas_lsp.rules.shared.site_table import Details
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU",)
 SPECIFICITY = 40
 
 _PRIMITIVES = "jax/_src/pallas/mosaic/sc_primitives.py"

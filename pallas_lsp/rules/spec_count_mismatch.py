@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.wording import and_list, count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("block specs and index maps",)
 SITES = (
     ("jax/_src/pallas/core.py", "get_grid_mapping"),
     ("jax/_src/pallas/core.py", "GridSpec.__init__"),

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.stores import Store, parenthesised, store_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs", "element types")
 SITES = (
     ("jax/_src/state/primitives.py", "_swap_abstract_eval"),
     ("jax/_src/state/primitives.py", "_addupdate_abstract_eval"),

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.stores import Store, reshaped, store_of
 from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("refs",)
 SITES = (
     ("jax/_src/state/primitives.py", "_swap_abstract_eval"),
     ("jax/_src/state/primitives.py", "_addupdate_abstract_eval"),

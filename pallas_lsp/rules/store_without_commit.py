@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.async_order import commit_before
 from pallas_lsp.rules.shared.silent import checked, narrow, related, related_spots, silent_finding, spot_of
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("copies", "SMEM and TMEM")
 _READERS = {
     "copy_smem_to_gmem": "the copy engine",
     "wgmma_ref": "the tensor core",

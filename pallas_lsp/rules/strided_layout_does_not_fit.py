@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("layouts",)
 _ARRAY = f"{MGPU}fragmented_array.py"
 SITES = (
     (_ARRAY, "WGStridedFragLayout.__post_init__"),

@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared.gpu_operands import PRIMITIVES, operands, place, qu
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("tcgen05", "barriers")
 SITES = ((PRIMITIVES, "_tcgen05_mma_abstract_eval"), (PRIMITIVES, "_tcgen05_commit_arrive_abstract_eval"))
 
 

@@ -56,6 +56,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("tcgen05", "SMEM and TMEM")
 SITES = (
     (PRIMITIVES, "_tcgen05_mma_abstract_eval"),
     (PRIMITIVES, "_async_load_tmem_abstract_eval"),

@@ -65,6 +65,7 @@ from pallas_lsp.rules.shared.gpu_sizes import multiple, resized
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("tcgen05",)
 SPECIFICITY = 45
 SITES = (
     (PRIMITIVES, "tcgen05_mma"),

@@ -53,6 +53,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM",)
 _TCGEN05 = f"{MGPU}tcgen05.py"
 SITES = (
     (CORE, "MemorySpace.__call__"),

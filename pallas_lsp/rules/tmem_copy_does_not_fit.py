@@ -66,6 +66,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("tcgen05", "copies", "SMEM and TMEM")
 SPECIFICITY = 66
 _TCGEN05 = f"{MGPU}tcgen05.py"
 _INFERENCE = f"{MGPU}layout_inference.py"

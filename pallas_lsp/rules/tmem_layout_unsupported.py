@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("SMEM and TMEM", "layouts")
 SPECIFICITY = 33
 _FILE = f"{MGPU}tcgen05.py"
 _FUNCTIONS = (

@@ -44,6 +44,7 @@ from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("barriers",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

@@ -37,6 +37,7 @@ from pallas_lsp.rules.shared.gpu_mesh import mesh_of
 from pallas_lsp.rules.shared.silent import checked, silent_finding
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SPECIFICITY = 60
 _WARPGROUP, _MOST = 128, 1024
 

@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "accumulators")
 
 _CORE = "jax/_src/pallas/mosaic/core.py"
 _PRIMITIVES = "jax/_src/pallas/mosaic/primitives.py"

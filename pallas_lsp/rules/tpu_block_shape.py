@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "block specs and index maps")
 SITES = (("jax/_src/pallas/mosaic/lowering.py", "_check_block_mappings"),)
 
 _LANES, _SUBLANES = 128, 8

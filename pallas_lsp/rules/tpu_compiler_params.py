@@ -55,6 +55,7 @@ from pallas_lsp.rules.shared.wording import count_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "compiler parameters")
 
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
 _REGISTRATION = "jax/_src/pallas/mosaic/pallas_call_registration.py"

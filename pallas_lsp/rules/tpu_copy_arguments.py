@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "copies")
 
 _PRIMITIVES = "jax/_src/pallas/mosaic/primitives.py"
 _SHARED = "jax/_src/pallas/primitives.py"

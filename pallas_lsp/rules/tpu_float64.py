@@ -38,6 +38,7 @@ from pallas_lsp.rules.shared.compiler_params import launch_name
 from pallas_lsp.rules.shared.site_table import Details
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "element types")
 SITES = ()
 CHECK = "tpu-float64"
 

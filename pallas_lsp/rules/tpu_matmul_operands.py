@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared import keyword_edits, matmuls, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU",)
 
 _FILE = "jax/_src/pallas/mosaic/lowering.py"
 _DOT, _CONV = ("_dot_general_lowering_rule",), ("_conv_lowering_rule",)

@@ -59,6 +59,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU",)
 
 _FILE = "jax/_src/pallas/mosaic/lowering.py"
 _SPARSE_CORE = "jax/_src/pallas/mosaic/sc_lowering.py"

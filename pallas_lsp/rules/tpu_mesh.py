@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared import compiler_params, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "meshes and devices")
 
 _CORE = "jax/_src/pallas/mosaic/core.py"
 _SPARSE_CORE = "jax/_src/pallas/mosaic/sc_core.py"

@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared import keyword_edits, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "primitives")
 
 _FILE = "jax/_src/pallas/mosaic/primitives.py"
 _HELPERS = "jax/_src/pallas/mosaic/helpers.py"

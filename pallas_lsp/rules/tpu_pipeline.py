@@ -52,6 +52,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "pipelines")
 
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
 _PIPELINE = "jax/_src/pallas/mosaic/pipeline.py"

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU",)
 
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
 _RANDOM = "jax/_src/pallas/mosaic/random.py"

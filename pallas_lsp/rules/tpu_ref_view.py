@@ -46,6 +46,7 @@ from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "refs")
 
 _LOWERING = "jax/_src/pallas/mosaic/lowering.py"
 _VERIFY = ("_lower_jaxpr_to_func_common",)

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared import keyword_edits, replacements, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "primitives")
 
 _FILE = "jax/_src/pallas/mosaic/lowering.py"
 _FIX = replacements.fixes

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("TPU", "element types")
 
 _FILE = "jax/_src/pallas/mosaic/lowering.py"
 

@@ -40,6 +40,7 @@ from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.user_line import Line, line_of
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SPECIFICITY = 45
 
 _SIZED = frozenset(

@@ -43,6 +43,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow", "refs")
 SPECIFICITY = 60
 
 _DS = "jax.experimental.pallas.ds"

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("control flow",)
 SPECIFICITY = 40
 
 _EXCEPTIONS = (

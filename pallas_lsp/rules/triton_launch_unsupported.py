@@ -68,6 +68,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("Triton", "kernel bodies and launches")
 
 _REGISTRATION = "jax/_src/pallas/triton/pallas_call_registration.py"
 _LOWERING = "jax/_src/pallas/triton/lowering.py"

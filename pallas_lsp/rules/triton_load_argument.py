@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared import keyword_edits, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("Triton", "refs")
 
 _FILE = "jax/_src/pallas/triton/lowering.py"
 _PRIMITIVES = "jax/_src/pallas/triton/primitives.py"

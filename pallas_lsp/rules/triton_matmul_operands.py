@@ -41,6 +41,7 @@ from pallas_lsp.rules.shared import keyword_edits, matmuls, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("Triton",)
 
 _FILE = "jax/_src/pallas/triton/lowering.py"
 _SITE = ("_dot_general_lowering",)

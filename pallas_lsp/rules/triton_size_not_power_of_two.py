@@ -53,6 +53,7 @@ from pallas_lsp.rules.shared.site_table import Details
 from pallas_lsp.rules.shared.wording import shape_text
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("Triton",)
 
 _FILE = "jax/_src/pallas/triton/lowering.py"
 SITES = ((_FILE, "_check_tensor_size"),)

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared import narrow_types, site_table
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("Triton", "element types")
 
 _FILE = "jax/_src/pallas/triton/lowering.py"
 _PRIMITIVES = "jax/_src/pallas/triton/primitives.py"

@@ -46,6 +46,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("outputs and scratch",)
 SPECIFICITY = 71
 _STRUCT = "jax.ShapeDtypeStruct"
 _MODULES = ("jax.numpy.", "numpy.", "ml_dtypes.")

@@ -48,6 +48,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import PARTIAL, Syntax
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("API names",)
 SPECIFICITY = 48
 
 

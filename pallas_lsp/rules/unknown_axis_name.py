@@ -51,6 +51,7 @@ from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids", "meshes and devices")
 SITES = (
     ("jax/_src/lax/parallel.py", "_check_axis_names"),
     ("jax/_src/core.py", "AxisEnv.axis_size"),

@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.places import Spot, expression_at
 from pallas_lsp.rules.shared.site_table import Details, Row
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("derivatives and vmap",)
 _STATE = "jax/_src/state/primitives.py"
 _CALL = "jax/_src/pallas/pallas_call.py"
 _MPMD = "jax/_src/pallas/mpmd.py"

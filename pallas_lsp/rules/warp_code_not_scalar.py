@@ -49,6 +49,7 @@ from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU, PRIMITIVES
 from pallas_lsp.rules.shared.site_table import narrowed
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("threads and grids",)
 SPECIFICITY = 58
 _MPMD = "jax/_src/pallas/mpmd.py"
 _RULES = (

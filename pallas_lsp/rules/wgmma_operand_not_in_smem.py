@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma", "SMEM and TMEM")
 SPECIFICITY = 52
 SITES = (
     ("jax/_src/interpreters/partial_eval.py", "make_jaxpr_effects"),

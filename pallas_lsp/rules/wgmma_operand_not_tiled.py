@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.gpu_mma import mma_of, swizzle_for, tiled, with_tra
 from pallas_lsp.rules.shared.gpu_operands import MGPU, PRIMITIVES, Operand, place, quoted
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma", "SMEM and TMEM")
 SPECIFICITY = 47
 SITES = (
     (PRIMITIVES, "_wgmma_lowering"),

@@ -51,6 +51,7 @@ from pallas_lsp.rules.shared.uses import parameter, scoped_use
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma", "element types")
 SPECIFICITY = 49
 SITES = (
     (PRIMITIVES, "wgmma"),

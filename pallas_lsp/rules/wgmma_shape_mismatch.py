@@ -43,6 +43,7 @@ from pallas_lsp.rules.shared.gpu_sizes import shape_of
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma",)
 SITES = ((PRIMITIVES, "wgmma"), (f"{MGPU}wgmma.py", "wgmma"), (f"{MGPU}wgmma.py", "wgmma_m64"))
 
 

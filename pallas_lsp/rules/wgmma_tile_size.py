@@ -48,6 +48,7 @@ from pallas_lsp.rules.shared.places import expression_at, frame_from
 from pallas_lsp.rules.shared.site_table import narrowed
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma",)
 SPECIFICITY = 48
 SITES = (
     (f"{MGPU}wgmma.py", "WGMMAAccumulator.zero"),

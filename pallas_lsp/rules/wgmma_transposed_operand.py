@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.gpu_sources import copied_from, operand_at_launch
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma",)
 SPECIFICITY = 46
 SITES = ((f"{MGPU}wgmma.py", "wgmma_m64"),)
 

@@ -62,6 +62,7 @@ from pallas_lsp.rules.shared.uses import PALLAS, parameter, state_use, state_val
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
+CONSTRUCTS = ("wgmma", "accumulators")
 SPECIFICITY = 56
 SITES = (
     (PRIMITIVES, "_wgmma_ref_effectful_abstract_eval"),

@@ -31,7 +31,19 @@ def test_every_page_has_its_headings(rule: Rule) -> None:
     assert found == list(HEADINGS)
     assert rule.summary.endswith(".")
     assert rule.since
+    assert rule.constructs
     assert rule_named(rule.name) is rule
+
+
+def test_the_index_names_every_rule_under_its_constructs() -> None:
+    groups = pages.by_construct()
+    assert {rule.name for group in groups.values() for rule in group} == {rule.name for rule in registry()}
+    assert [rule.name for rule in list(groups.values())[-1]] == [FALLBACK]
+    index = pages.index()
+    for construct, group in groups.items():
+        _, _, section = index.partition(f"\n## {construct[0].upper()}{construct[1:]}\n")
+        section = section.partition("\n## ")[0]
+        assert all(f"[{rule.name}]({rule.name}.md)" in section for rule in group)
 
 
 def test_an_unknown_rule() -> None:
