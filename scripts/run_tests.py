@@ -17,6 +17,9 @@ if sys.version_info < (3, 11):  # noqa: UP036  # an older Python gets this sente
 
 import environments as env
 
+_MOST_PROCESSES = 4
+"""Of pytest: each of them starts workers with jax, of about a gigabyte."""
+
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,7 +97,8 @@ def main() -> int:
         }
         failed += [name for name, command in lint.items() if not run(name, command)]
     jax_pythons = os.pathsep.join(str(env.interpreter(jax.environment)) for jax, _ in chosen)
-    tests = [python, "-m", "pytest", *pytest_arguments]
+    tests = [python, "-m", "pytest", "-n", str(min(os.cpu_count() or 1, _MOST_PROCESSES)), "--dist", "loadgroup"]
+    tests += pytest_arguments
     if options.editors:
         print("\n== editors", flush=True)
         tools = [python, "scripts/editor_tools.py", *(["--all"] if options.all else [])]

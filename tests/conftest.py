@@ -27,6 +27,20 @@ def pytest_report_header() -> str:
     return "jax: " + (", ".join(f"{each.version} ({each.python})" for each in found) or HINT)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file stay in one process, and so do those that share what is dear to make (``--dist loadgroup``)."""
+    for item in items:
+        folder = item.path.parent.name
+        shared = folder if folder == "editors" else "kernels" if _runs_shared_kernels(item) else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(shared))
+
+
+def _runs_shared_kernels(item: pytest.Item) -> bool:
+    """Whether a test reads from the one run of all small kernels (tests/rules/gpu_check.py)."""
+    check = getattr(getattr(item, "module", None), "check", None)
+    return getattr(check, "__module__", "") == "gpu_check"
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "jax_python" not in metafunc.fixturenames:
         return

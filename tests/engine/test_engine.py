@@ -291,7 +291,7 @@ async def test_a_cancelled_check_ends_its_run(make_checker, fork):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    for _ in range(200):
+    for _ in range(2000):
         state = Path(f"/proc/{pid.read_text()}/stat")
         if not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX":
             break
@@ -307,7 +307,7 @@ async def test_aclose_during_a_check(make_checker, fork):
     while not checker.runs:
         await asyncio.sleep(0.02)
     await checker.engine.aclose()
-    report = await asyncio.wait_for(task, 10)
+    report = await asyncio.wait_for(task, 60)
     assert len(report.problems) == 1
     assert kinds(await checker.check()) == ["interpreter-broken"]
 
@@ -372,7 +372,7 @@ async def test_programs_that_are_no_python(make_checker, tmp_path, script, kind)
     assert kinds(await checker.check()) == [kind]
     started = time.monotonic()
     assert kinds(await checker.check()) == [kind]
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
 
 
 async def test_an_interpreter_that_is_not_there(make_checker, tmp_path):

@@ -19,7 +19,8 @@ import pytest
 
 SERVER = Path(__file__).parent / "fake_server.py"
 PROJECT = Path(__file__).parent.parent.parent
-EXIT_SECONDS = 10.0
+PATIENCE = 60.0
+EXIT_SECONDS = 40.0
 """Generous, for a busy machine; what would block an exit here blocks it for much longer."""
 
 
@@ -75,15 +76,15 @@ class RawClient:
     def send(self, **message: object) -> None:
         self.body(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    def request(self, method: str, params: object = None, timeout: float = 10.0) -> dict:
+    def request(self, method: str, params: object = None, timeout: float = PATIENCE) -> dict:
         self._next_id += 1
         self.send(id=self._next_id, method=method, params=params)
         return self.response(self._next_id, timeout)
 
-    def response(self, number: object, timeout: float = 10.0) -> dict:
+    def response(self, number: object, timeout: float = PATIENCE) -> dict:
         return self.wait(lambda m: m.get("id", "none") == number and "method" not in m, timeout)
 
-    def wait(self, wanted, timeout: float = 10.0) -> dict:
+    def wait(self, wanted, timeout: float = PATIENCE) -> dict:
         for message in self.kept:
             if wanted(message):
                 self.kept.remove(message)
@@ -116,7 +117,7 @@ class RawClient:
         self.send(method="textDocument/didOpen", params={"textDocument": item})
         return uri
 
-    def diagnostics(self, timeout: float = 10.0) -> dict:
+    def diagnostics(self, timeout: float = PATIENCE) -> dict:
         return self.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics", timeout)["params"]
 
     def works(self) -> None:
@@ -322,11 +323,11 @@ def test_an_engine_that_breaks_is_logged_and_the_server_goes_on(client):
 
 def test_requests_are_answered_while_checks_run(client):
     client.initialize()
-    uri = client.open("sleep 5\n")
+    uri = client.open("sleep 20\n")
     start = time.monotonic()
     place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
     assert client.request("textDocument/hover", place)["result"] is None
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 10
     assert client.end() == 0
 
 
@@ -406,14 +407,14 @@ def test_a_large_document(client):
     text = "x = 1  # \U0001f600\n" * 150_000 + "a fault\n"
     start = time.monotonic()
     uri = client.open(text)
-    got = client.diagnostics(30)
+    got = client.diagnostics(PATIENCE)
     assert got["diagnostics"][0]["range"]["start"]["line"] == 150_000
     change = {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "\n" + text}]}
     client.send(method="textDocument/didChange", params=change)
     place = {"textDocument": {"uri": uri}, "position": {"line": 5, "character": 1}}
     client.request("textDocument/hover", place)
-    assert client.diagnostics(30)["diagnostics"][0]["range"]["start"]["line"] == 150_001
-    assert time.monotonic() - start < 20
+    assert client.diagnostics(PATIENCE)["diagnostics"][0]["range"]["start"]["line"] == 150_001
+    assert time.monotonic() - start < PATIENCE
     assert client.end() == 0
 
 
@@ -427,7 +428,7 @@ def test_tcp(tmp_path):
     try:
         assert process.stderr is not None
         assert b"Waiting for a client" in process.stderr.readline()
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
             stream = connection.makefile("rwb")
 
             def send(**message):

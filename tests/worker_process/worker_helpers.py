@@ -33,7 +33,7 @@ class Started:
         return await self.worker.run(params, lambda method, fields: self.events.append((method, fields)), limits)
 
     async def logged(self, text: str) -> bool:
-        for _ in range(100):
+        for _ in range(1000):
             if any(text in line for line in self.log):
                 return True
             await asyncio.sleep(0.02)
