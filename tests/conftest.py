@@ -27,8 +27,10 @@ def pytest_report_header() -> str:
     return "jax: " + (", ".join(f"{each.version} ({each.python})" for each in found) or HINT)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of a file stay in one process, and so do those that share what is dear to make (``--dist loadgroup``)."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
     for item in items:
         folder = item.path.parent.name
         shared = folder if folder == "editors" else "kernels" if _runs_shared_kernels(item) else str(item.path)
