@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context
@@ -55,7 +56,7 @@ from pallas_lsp.rules.shared.gpu_operands import (
     shape_text,
 )
 from pallas_lsp.rules.shared.gpu_sizes import shape_of
-from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.places import Spot, follow
 from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
@@ -114,30 +115,43 @@ def _retyped(context: Context, fault: Fault, copy: Copy) -> Iterator[Fix | None]
     if new is not None:
         edits.replace(node, new)
         yield suggested(f"Allocate it as {copy.gmem.dtype}", edits)
-        yield _with_reads_converted(context, fault, copy, made, node, new)
+        yield _with_values_converted(context, fault, copy, made, node, new)
 
 
-def _with_reads_converted(
+def _with_values_converted(
     context: Context, fault: Fault, copy: Copy, made: Spot, node: ast.expr, new: str
 ) -> Fix | None:
-    """The allocation retyped, and its values converted to the old type where they are read."""
+    """The allocation retyped, and its values converted: to the old type where they are read, from it where stored."""
     ref = argument(context, fault, _name(copy, copy.smem))
+    frames = context.frames(fault)
+    if ref is not None:
+        # A helper that copies is given the ref by the code that reads and stores it.
+        ref, _ = follow(context, frames, replace(ref, depth=len(frames) - 1), ())
     if ref is None or not isinstance(ref.node, ast.Name):
         return None
     editors = {spot.path: Editor(spot.path, spot.syntax) for spot in (made, ref)}
     old = dtype_text(editors[ref.path], ref.node, copy.smem.dtype)
-    reads = 0
+    reads = stores = 0
     for use in ref.syntax.uses(ref.node):
         parent = ref.syntax.parent(use)
+        statement = ref.syntax.statement(use)
+        if isinstance(statement, ast.Assign) and parent in statement.targets and parent is not use:
+            editors[ref.path].insert(ref.syntax.span(statement.value)[0], "(" if _loose(statement.value) else "")
+            end = ")" if _loose(statement.value) else ""
+            editors[ref.path].insert(ref.syntax.span(statement.value)[1], f"{end}.astype({new})")
+            stores += 1
         if isinstance(parent, ast.Subscript) and parent.value is use and isinstance(parent.ctx, ast.Load):
             editors[ref.path].insert(ref.syntax.span(parent)[1], f".astype({old})")
             reads += 1
-    if old is None or not reads:
+    if old is None or not (reads or stores):
         return None
     editors[made.path].replace(node, new)
-    return suggested(
-        f"Allocate it as {copy.gmem.dtype} and convert to {copy.smem.dtype} where it is read", *editors.values()
-    )
+    where = " and ".join([*(["read"] if reads else []), *(["stored to"] if stores else [])])
+    return suggested(f"Allocate it as {copy.gmem.dtype}, and convert its values where it is {where}", *editors.values())
+
+
+def _loose(value: ast.expr) -> bool:
+    return not isinstance(value, ast.Name | ast.Call | ast.Attribute | ast.Subscript)
 
 
 def _reshaped(context: Context, fault: Fault, copy: Copy) -> Iterator[Fix | None]:
@@ -150,6 +164,7 @@ def _reshaped(context: Context, fault: Fault, copy: Copy) -> Iterator[Fix | None
         edits = Editor(made.path, made.syntax)
         edits.replace(shape, shape_text(copy.gmem.shape))
         yield suggested(f"Allocate it with the shape {shape_text(copy.gmem.shape)}", edits)
+    yield _one_block(copy, gmem)
     fits = copy.gmem.shape is not None and smem.shape is not None and len(copy.gmem.shape) == len(smem.shape)
     if fits and gmem is not None and isinstance(gmem.node, ast.Name):
         pairs = list(zip(copy.gmem.shape or (), smem.shape or (), strict=True))
@@ -160,3 +175,20 @@ def _reshaped(context: Context, fault: Fault, copy: Copy) -> Iterator[Fix | None
             edits = Editor(gmem.path, gmem.syntax)
             edits.insert(gmem.syntax.span(gmem.node)[1], f".at[{', '.join(parts)}]")
             yield suggested(f"Copy the first part of that shape, `{gmem.source}.at[{', '.join(parts)}]`", edits)
+
+
+def _one_block(copy: Copy, gmem: Spot | None) -> Fix | None:
+    """``x.at[pl.ds(i, 1)]`` -> ``x.at[i]``, where the dimension that is one long is what is too much."""
+    node = gmem.syntax.value(gmem.node) if gmem is not None else None
+    if gmem is None or not isinstance(node, ast.Subscript) or tuple(copy.gmem.shape or ())[1:] != copy.smem.shape:
+        return None
+    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+    given = gmem.syntax.arguments(index) if isinstance(index, ast.Call) else None
+    start = given.get(0, "start") if given is not None else None
+    if isinstance(index, ast.Slice):
+        start = index.lower
+    if start is None or (copy.gmem.shape or (0,))[0] != 1:
+        return None
+    edits = Editor(gmem.path, gmem.syntax)
+    edits.replace(index, gmem.syntax.source(start))
+    return suggested("Take that block without the dimension, by its number", edits)

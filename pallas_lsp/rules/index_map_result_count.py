@@ -29,17 +29,15 @@ All backends; jax 0.10, 0.11 and 0.12.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from pallas_lsp.model import Fault, Finding, Fix, Location, Related
+from pallas_lsp.model import Fault, Finding, Location, Related
 from pallas_lsp.rules.context import Context, raised_in
-from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.functions import head_location, positional, result, unused
+from pallas_lsp.rules.shared.findings import finding
+from pallas_lsp.rules.shared.functions import head_location, result
+from pallas_lsp.rules.shared.index_maps import result_fixes
 from pallas_lsp.rules.shared.specs import Spec, spec_of
 from pallas_lsp.rules.shared.wording import count_text, shape_text
-from pallas_lsp.source.edits import Editor
-from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("block specs and index maps",)
@@ -69,7 +67,13 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         f"{count_text(len(block), 'dimension')}: it must return one block index for each."
     )
     return finding(
-        __name__, fault, context, location, message, _related(spec), _fixes(found, returned, len(results), len(block))
+        __name__,
+        fault,
+        context,
+        location,
+        message,
+        _related(spec),
+        result_fixes(found, returned, len(results), len(block)),
     )
 
 
@@ -77,42 +81,3 @@ def _related(spec: Spec) -> Iterator[Related]:
     block = spec.argument("block_shape")
     if block is not None:
         yield Related(block.location, f"The block's shape is {shape_text(spec.block_shape)}.")
-
-
-def _fixes(
-    found: tuple[str, Syntax, Function] | None, returned: ast.expr | None, have: int, want: int
-) -> Iterator[Fix | None]:
-    if found is None or returned is None:
-        return
-    path, syntax, function = found
-    elements = returned.elts if isinstance(returned, ast.Tuple | ast.List) else [returned]
-    if len(elements) == 1 and isinstance(elements[0], ast.Tuple | ast.List) and len(elements[0].elts) == want:
-        editor = Editor(path, syntax)
-        editor.replace(returned, syntax.source(elements[0]))
-        yield suggested("Return the indices themselves, not a tuple inside a tuple", editor)
-        return
-    if len(elements) != have or any(isinstance(e, ast.Starred) for e in elements):
-        return
-    texts = [syntax.source(e) for e in elements]
-    if have < want:
-        missing = want - have
-        spare = [p.arg for p in positional(function) if unused(syntax, p)]
-        if len(spare) >= missing:
-            yield _returning(path, syntax, returned, [*texts, *spare[:missing]], "Return the other grid index too")
-        yield _returning(path, syntax, returned, [*texts, *["0"] * missing], "Return block 0 for the missing dimension")
-        yield _returning(
-            path, syntax, returned, [*["0"] * missing, *texts], "Return block 0 for the missing leading dimension"
-        )
-        return
-    zeros = [i for i, e in enumerate(elements) if isinstance(e, ast.Constant) and e.value == 0]
-    if len(zeros) >= have - want:
-        drop = set(zeros[-(have - want) :])
-        kept = [text for i, text in enumerate(texts) if i not in drop]
-        yield _returning(path, syntax, returned, kept, "Return no index for a dimension that the block lacks")
-
-
-def _returning(path: str, syntax: Syntax, returned: ast.expr, texts: list[str], title: str) -> Fix | None:
-    editor = Editor(path, syntax)
-    text = ", ".join(texts) + ("," if len(texts) == 1 else "")
-    editor.replace(returned, f"({text})")
-    return suggested(title, editor)

@@ -4,16 +4,19 @@ Finds indices and slices of refs, known while tracing, that reach past the end o
 
 ## Why it is wrong
 `pl.ds(start, size)` covers `start` to `start + size`; with a stride, every `stride`-th element from `start` on.
-Unlike a Python slice it is not cut at the end: the elements past it do not exist.
+Unlike a Python slice it is not cut at the end: the elements past it do not exist. Nor does a ref count from its end: a
+negative index reads or writes what lies before it in memory.
 
 ## Example
 ```python
 x_ref[pl.ds(192, 128)]      # of a ref with 256 rows
+buffers_ref[-1]             # of a ref with 2 buffers
 ```
 
 ## Use instead
 ```python
 x_ref[pl.ds(128, 128)]
+buffers_ref[1]
 ```
 
 ## Fix safety
@@ -23,7 +26,8 @@ The fixes are suggestions: the last place where the slice fits, or a slice that 
 All backends; jax 0.10, 0.11 and 0.12.
 
 ## Source
-`NDIndexer.__post_init__` in `jax/_src/state/indexing.py`, "Out of bound".
+`NDIndexer.__post_init__` in `jax/_src/state/indexing.py`, "Out of bound". Single numbers reach the lowering as they
+are, where nothing checks them.
 """
 
 from __future__ import annotations
@@ -36,6 +40,9 @@ from pallas_lsp.model import Fault, Finding, Fix, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.gpu_operands import argument
+from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.silent import checked, silent_finding, spot_of
 from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.rules.shared.wording import type_text
 from pallas_lsp.source.edits import Editor
@@ -51,6 +58,8 @@ _DS = frozenset({"jax.experimental.pallas.ds", "jax.experimental.pallas.dslice",
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
+    if checked(fault, "constant-index"):
+        return _constant(fault, context)
     if not raised_in(fault, "jax/_src/state/indexing.py", "__post_init__") or "Out of bound" not in fault.message:
         return None
     line = line_of(fault, context)
@@ -75,13 +84,56 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     return finding(__name__, fault, context, location, message, related, fixes)
 
 
+def _constant(fault: Fault, context: Context) -> Finding:
+    """A number that jax passes on as it is."""
+    index, size, dimension = (int(fault.facts.get(key, 0)) for key in ("index", "size", "dimension"))
+    spot = _subscript(fault, context, index)
+    element = _of_dimension(spot, dimension) if spot is not None else None
+    location = context.locate(fault)
+    if spot is not None:
+        location = spot.at(element).location if element is not None else spot.location
+    text = f"The index is {index}, but this dimension has {size} element{'s' if size != 1 else ''}, 0 to {size - 1}"
+    fixes: list[Fix | None] = []
+    if index < 0:
+        text += ": refs are not indexed from the end, this reads or writes what lies before it"
+        if spot is not None and element is not None and -size <= index:
+            editor = Editor(spot.path, spot.syntax)
+            editor.replace(element, str(size + index))
+            fixes.append(suggested(f"Write `{size + index}`, the same element from the start", editor))
+    return silent_finding(__name__, fault, context, location, f"{text}.", (), fixes)
+
+
+def _subscript(fault: Fault, context: Context, index: int) -> Spot | None:
+    """The subscript whose index is at fault: the argument of a Pallas function, or the one with that number."""
+    given = argument(context, fault, str(fault.facts.get("operand", "")))
+    value = given.syntax.value(given.node) if given is not None else None
+    if given is not None and isinstance(value, ast.Subscript):
+        return given.at(value)
+    spot = spot_of(fault, context)
+    parts = [n for n in ast.walk(spot.node) if isinstance(n, ast.Subscript)] if spot is not None else []
+    if spot is None or (len(parts) > 1 and not isinstance(spot.node, ast.Subscript)):
+        parts = [n for n in parts if spot and any(_start(spot.syntax, i) == index for i in _elements(n))]
+    return spot.at(parts[0]) if spot is not None and parts else None
+
+
+def _of_dimension(spot: Spot, dimension: int) -> ast.expr | None:
+    parts = _elements(spot.node)
+    if any(isinstance(p, ast.Constant) and p.value is ... for p in parts) or dimension >= len(parts):
+        return None
+    return parts[dimension]
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    if not isinstance(node, ast.Subscript):
+        return []
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
 def _indices(line: Line) -> list[ast.expr]:
     node: ast.AST | None = line.node
     if isinstance(node, ast.Call):
         return [a for a in node.args[1:] if isinstance(a, ast.expr)]
-    if not isinstance(node, ast.Subscript):
-        return []
-    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return _elements(node) if isinstance(node, ast.expr) else []
 
 
 def _element(line: Line, numbers: Sequence[int], dim: int) -> ast.expr | None:
@@ -117,7 +169,10 @@ def _start(syntax: Syntax, index: ast.expr) -> int | None:
     elif isinstance(index, ast.Slice):
         node = index.lower
     value = syntax.value(node) if node is not None else None
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, int) else None
+    sign = 1
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        value, sign = value.operand, -1
+    return sign * value.value if isinstance(value, ast.Constant) and isinstance(value.value, int) else None
 
 
 def _related(line: Line) -> Iterator[Related]:

@@ -121,7 +121,7 @@ def _fixes(
 ) -> Iterator[Fix | None]:
     """Fewer steps of a pipeline, or the largest allocation with half the rows."""
     for spot in dict.fromkeys(s for s in spots if s is not None):
-        yield from _fewer_steps(spot)
+        yield from _fewer_steps(spot, given, total, limit)
     entry, largest = given[0], spots[0]
     shape = entry.get("shape") or []
     node = shape_of(largest) if largest is not None else None
@@ -141,17 +141,26 @@ def _fixes(
     yield suggested(f"Halve the largest block: {shape_text(half)}", edits)
 
 
-def _fewer_steps(spot: Spot) -> Iterator[Fix | None]:
-    """``max_concurrent_steps`` of the pipeline that an expression makes, halved."""
-    calls = [n for n in ast.walk(spot.node) if isinstance(n, ast.Call)]
-    for call in calls:
+def _fewer_steps(spot: Spot, given: Sequence[Mapping[str, Any]], total: int, limit: object) -> Iterator[Fix | None]:
+    """``max_concurrent_steps`` of the pipeline that an expression makes or runs, as many as there is room for."""
+    run = spot.node
+    made = spot.syntax.value(run.func) if isinstance(run, ast.Call) else None
+    for call in [n for part in (run, made) if part is not None for n in ast.walk(part) if isinstance(n, ast.Call)]:
         steps = next((k.value for k in call.keywords if k.arg == "max_concurrent_steps"), None)
-        value = spot.syntax.value(steps) if steps is not None else None
-        if isinstance(value, ast.Constant) and type(value.value) is int:
-            number = value.value // 2
-            while number >= 1:
-                edits = Editor(spot.path, spot.syntax)
-                edits.replace(value, str(number))
-                yield suggested(f"Buffer {number} step{'s' if number > 1 else ''} of the pipeline at a time", edits)
-                number //= 2
-            return
+        if steps is None:
+            continue
+        buffers = [e for e in given if len(e.get("shape") or ()) > 1]
+        counts = {int(e["shape"][0]) for e in buffers if str(e["shape"][0]).isdigit()}
+        have = max(counts, default=0)
+        each = sum(int(e["size"]) // have for e in buffers if int(e["shape"][0]) == have) if have else 0
+        value = spot.syntax.value(steps)
+        target = value if isinstance(value, ast.Constant) else steps
+        number = have - 1
+        if isinstance(limit, int) and each:
+            number = min(number, have - -(-(total - limit) // each))
+        while number >= 1:
+            edits = Editor(spot.path, spot.syntax)
+            edits.replace(target, str(number))
+            yield suggested(f"Buffer {number} step{'s' if number > 1 else ''} of the pipeline at a time", edits)
+            number //= 2
+        return

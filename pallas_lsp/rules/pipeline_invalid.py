@@ -35,16 +35,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from pallas_lsp.model import Fault, Finding, Fix, Location
+from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, passed_through
+from pallas_lsp.rules.shared import pipeline_maps
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, head_location, positional, unused
+from pallas_lsp.rules.shared.functions import positional, unused
 from pallas_lsp.rules.shared.gpu_mma import set_keyword
 from pallas_lsp.rules.shared.gpu_operands import PIPELINE
 from pallas_lsp.rules.shared.gpu_pipelines import Pipeline, pipeline_of
-from pallas_lsp.rules.shared.launches import function_at
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
@@ -69,7 +69,6 @@ SITES = (
     (PIPELINE, f"{_WS}.<locals>.scoped_pipeline.<locals>.memory_block"),
 )
 _ZIP = re.compile(r"safe_zip\(\).*All lengths: \((?P<specs>\d+), (?P<refs>\d+)\)")
-_MAP = re.compile(r"positional argument")
 _SHAPES = re.compile(r"Expected source shape to be \((?P<block>[^)]*)\), but got \((?P<part>[^)]*)\)")
 _STEPS = re.compile(r"max_concurrent_steps=(?P<steps>\d+).*?delay_release(?:_levels)?=\[?(?P<delay>\d+)")
 # What jax says; the keyword that is marked; what we say.
@@ -170,7 +169,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     pipeline = pipeline_of(fault, context)
     if site.function.endswith("_IndexMapFunc.__call__") or site.function == "__call__":
-        return _index_map(fault, context, pipeline)
+        return pipeline_maps.arity(__name__, fault, context, pipeline)
     if site.function == "_copy_gmem_to_smem_abstract_eval" and pipeline is not None:
         return _rank(fault, context, pipeline)
     if site.file != PIPELINE or fault.exception.endswith("TypeError"):
@@ -181,7 +180,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if (match := _STEPS.search(fault.message)) is not None:
         return _steps(fault, context, pipeline, int(match["steps"]), int(match["delay"]))
     if "safe_map()" in fault.message:
-        return _index_count(fault, context, pipeline, place)
+        return pipeline_maps.result_count(__name__, fault, context, pipeline, place)
     for words, keyword, told in _TOLD:
         if words in fault.message:
             spot = (_part(pipeline, words) or pipeline.argument(keyword)) if pipeline is not None else None
@@ -213,68 +212,6 @@ def _part(pipeline: Pipeline, words: str) -> Spot | None:
             if isinstance(spot.node, ast.Lambda) and all(unused(spot.syntax, p) for p in positional(spot.node)):
                 return spot
     return None
-
-
-def _index_count(fault: Fault, context: Context, pipeline: Pipeline | None, place: Location) -> Finding:
-    """An index map that gives another number of indices than its block has dimensions."""
-    for spot, shape in pipeline.index_maps() if pipeline is not None else ():
-        given = spot.node.body if isinstance(spot.node, ast.Lambda) else None
-        if given is None or not isinstance(shape, ast.Tuple):
-            continue
-        count = len(given.elts) if isinstance(given, ast.Tuple) else 1
-        if count != len(shape.elts):
-            text = (
-                f"This index map gives {count} ind{'ex' if count == 1 else 'ices'}, but its block has "
-                f"{len(shape.elts)} dimensions, {spot.syntax.source(shape)}: it gives one index for each."
-            )
-            return finding(__name__, fault, context, spot.at(given).location, text)
-    specs = pipeline.argument("in_specs") if pipeline is not None else None
-    text = "The index map of a block of this pipeline gives another number of indices than the block has dimensions."
-    return finding(__name__, fault, context, specs.location if specs is not None else place, text)
-
-
-def _index_map(fault: Fault, context: Context, pipeline: Pipeline | None) -> Finding | None:
-    """An index map that takes another number of indices than the grid of the pipeline has dimensions."""
-    match = _MAP.search(fault.message)
-    known = fault.facts.get("index_map")
-    if pipeline is None or match is None or not isinstance(known, Mapping) or known.get("path") != pipeline.spot.path:
-        return None
-    syntax = pipeline.spot.syntax
-    function = function_at(syntax, int(known.get("line", 0)), str(known.get("function", "")), _specs(pipeline))
-    grid = pipeline.argument("grid")
-    value = grid.syntax.value(grid.node) if grid is not None else None
-    dimensions = len(value.elts) if isinstance(value, ast.Tuple | ast.List) else None
-    place = pipeline.name
-    fixes: list[Fix | None] = []
-    takes = ""
-    if function is not None:
-        place = head_location(pipeline.spot.path, syntax, function)
-        names = positional(function)
-        takes = f" takes {len(names)} ind{'ex' if len(names) == 1 else 'ices'}, but"
-        if dimensions is not None and dimensions > len(names):
-            edit = add_parameters(syntax, function, fresh_names(function, ("i", "j", "k"), dimensions - len(names)))
-            if edit is not None:
-                edits = Editor(pipeline.spot.path, syntax)
-                edits.change(*edit)
-                fixes.append(suggested("Take the missing indices", edits))
-        surplus = [p for p in names if unused(syntax, p)]
-        if dimensions is not None and len(names) - dimensions == len(surplus) == 1:
-            edits = Editor(pipeline.spot.path, syntax)
-            index = names.index(surplus[0])
-            start, end = syntax.span(surplus[0])
-            edits.delete(syntax.span(names[index - 1])[1] if index else start, end)
-            fixes.append(suggested(f"Leave out `{surplus[0].arg}`, which nothing uses", edits))
-    has = (
-        f"has {dimensions} dimension{'s' if dimensions != 1 else ''}"
-        if dimensions is not None
-        else "has another number"
-    )
-    text = f"An index map of this pipeline{takes} the grid of the pipeline {has}: it gets one index for each."
-    return finding(__name__, fault, context, place, text, (), fixes)
-
-
-def _specs(pipeline: Pipeline) -> ast.expr | None:
-    return pipeline.call
 
 
 def _rank(fault: Fault, context: Context, pipeline: Pipeline) -> Finding | None:

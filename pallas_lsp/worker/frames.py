@@ -166,3 +166,14 @@ def primitive_of_location(location: Any) -> str:
     """The primitive that an MLIR location names: ``loc("add:"("add"("kernel.py":13:13)))``, or without a place."""
     found = _PRIMITIVE.findall(str(location))
     return str(found[0]) if found else ""
+
+
+def function_fact(code: types.CodeType) -> dict[str, Any]:
+    """Where a function starts and what it takes, which tells it from others on its line."""
+    return {
+        "path": code.co_filename,
+        "line": code.co_firstlineno,
+        "function": code.co_name,
+        "origin": origin(code.co_filename),
+        "parameters": list(code.co_varnames[: code.co_argcount]),
+    }

@@ -63,7 +63,7 @@ def of_equation(chain: tuple[Any, ...], error: BaseException) -> list[dict[str, 
     equation = chain[-1]
     arguments = _kernel_arguments(chain)
     found = []
-    for name, var, transforms in _views(equation):
+    for name, var, transforms in views(equation):
         known = var.aval if allocation_of(var.aval) is not None else _outside(var, error.__traceback__)
         described = _describe(name, var.aval, transforms, arguments, known)
         if equation.primitive.name == "run_scoped" and (places := _product(equation, var.aval)):
@@ -135,7 +135,7 @@ def _kernel_arguments(chain: tuple[Any, ...]) -> list[Any]:
     return []
 
 
-def _views(equation: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+def views(equation: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """(name, variable, transforms) of each ref operand.
 
     jax keeps the transforms of each operand (slices, tilings) as leaves after all operands, in the order of the trees

@@ -178,12 +178,7 @@ def _block(spec: Any) -> dict[str, Any]:
     function = getattr(index_map, "index_map", index_map)
     code = getattr(function, "__code__", None)
     if code is not None:
-        found["index_map"] = {
-            "path": code.co_filename,
-            "line": code.co_firstlineno,
-            "function": code.co_name,
-            "origin": frames.origin(code.co_filename),
-        }
+        found["index_map"] = frames.function_fact(code)
     elif function is not None:
         found["index_map"] = {"repr": repr(function)[:80], "origin": None}
     return found

@@ -126,12 +126,7 @@ def _index_map(error: BaseException, facts: dict[str, Any]) -> None:
             function = getattr(value, "index_map", None)
             code = getattr(function, "__code__", None)
             if code is not None and frames.origin(code.co_filename) is not None:
-                facts["index_map"] = {
-                    "path": code.co_filename,
-                    "line": code.co_firstlineno,
-                    "function": code.co_name,
-                    "origin": frames.origin(code.co_filename),
-                }
+                facts["index_map"] = frames.function_fact(code)
                 return
 
 

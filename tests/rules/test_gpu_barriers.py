@@ -126,6 +126,57 @@ COPIES = cases(
     },
 )
 
+TWO = "plgpu.SMEM((2, 128, 128), jnp.float32)"
+
+INDICES = cases(
+    "index-out-of-bounds",
+    {
+        "barrier": Case(
+            copy_kernel(
+                "plgpu.copy_gmem_to_smem(x, s, bar.at[2])",
+                barrier="plgpu.Barrier(num_barriers=2)",
+                wait="plgpu.barrier_wait(bar.at[0])",
+            ),
+            "2",
+            ("2 elements, 0 to 1",),
+        ),
+        "barrier_of_an_unrolled_loop": Case(
+            copy_kernel(
+                "for slot in range(3):\n        plgpu.copy_gmem_to_smem(x, s, bar.at[slot])",
+                barrier="plgpu.Barrier(num_barriers=2)",
+                wait="plgpu.barrier_wait(bar.at[0])",
+            ),
+            "slot",
+            ("The index is 2",),
+        ),
+        "the_last_buffer": Case(
+            copy_kernel("plgpu.copy_gmem_to_smem(x, s.at[1], bar)", smem=TWO, use="o[...] = s[-1]"),
+            "-1",
+            ("not indexed from the end",),
+            fixes=1,
+        ),
+        "the_last_barrier": Case(
+            copy_kernel(
+                "plgpu.copy_gmem_to_smem(x, s, bar.at[-1])",
+                barrier="plgpu.Barrier(num_barriers=2)",
+                wait="plgpu.barrier_wait(bar.at[1])",
+            ),
+            "-1",
+            ("not indexed from the end",),
+            fixes=1,
+        ),
+        "a_branch": Case(
+            copy_kernel(
+                "plgpu.copy_gmem_to_smem(x, s.at[0], bar)",
+                smem=TWO,
+                use="pl.when(lax.axis_index('wg') > 0)(lambda: o.__setitem__(..., s[5]))",
+                options=["num_threads=1,", 'thread_name="wg",'],
+            ),
+            rule="",
+        ),
+    },
+)
+
 CORRECT = {
     "one_of_several": Case(
         copy_kernel(
@@ -155,6 +206,6 @@ CORRECT = {
 cases("correct barriers", CORRECT)
 
 
-@pytest.mark.parametrize("rule", [ARRAYS, INVALID, NONE, COPIES, "correct barriers"])
+@pytest.mark.parametrize("rule", [ARRAYS, INVALID, NONE, COPIES, INDICES, "correct barriers"])
 def test_each_variant(jax_python: JaxPython, rule: str) -> None:
     check(jax_python, rule)

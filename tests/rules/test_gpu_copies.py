@@ -142,6 +142,30 @@ SIDES = cases(
             ("`x.at[pl.ds(0, 64)]` is (64, 128)", "same shape on both sides"),
         ),
         "back": Case(copy_kernel(use=STORE.format("s, o.at[:64]")), "s", ("(64, 128)",)),
+        "one_block": Case(
+            copy_kernel(
+                "plgpu.copy_gmem_to_smem(x.at[pl.ds(1, 1)], s, bar)",
+                x="(4, 64, 128), jnp.float32",
+                smem="plgpu.SMEM((64, 128), jnp.float32)",
+                out="(64, 128), jnp.float32",
+            ),
+            "s",
+            ("(1, 64, 128)",),
+            fixes=1,
+        ),
+        "stored_in_another_type": Case(
+            gpu_kernel(
+                "def flush(smem, gmem):\n    plgpu.commit_smem()\n    plgpu.copy_smem_to_gmem(smem, gmem)\n"
+                "    plgpu.wait_smem_to_gmem(0)\n\n\n"
+                "def body(x, o, s):\n    s[...] = x[...] * 2\n    flush(s, o)",
+                inputs=(SINGLE,),
+                out=HALF,
+                scratch=(f"plgpu.SMEM({SINGLE})",),
+            ),
+            "smem",
+            ("does not convert",),
+            fixes=1,
+        ),
     },
 )
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 from gpu_check import Case, cases, check
-from gpu_kernels import copy_kernel, gpu_kernel, statement_kernel, tcgen05_kernel, value_kernel
+from gpu_kernels import copy_kernel, gpu_kernel, pipeline_kernel, statement_kernel, tcgen05_kernel, value_kernel
 from jax_environments import JaxPython
 
+STEPS = """\
+
+class STEPS:
+    count = 4
+"""
 GRID = ["grid=(4, 2),", 'grid_names=("m", "n"),']
 THREADS = ["num_threads=2,", 'thread_name="wg",']
 
@@ -79,6 +84,9 @@ BUDGETS = cases(
             statement_kernel(scratch=["plgpu.SMEM((256, 256), jnp.float32)"]),
             "plgpu.SMEM((256, 256), jnp.float32)",
             ("KiB",),
+        ),
+        "buffers_of_a_pipeline": Case(
+            pipeline_kernel(more="max_concurrent_steps=STEPS.count,", head=STEPS), "pipeline(x, o)", fixes=1
         ),
         "tmem": Case(tcgen05_kernel(more_scratch=["plgpu.TMEM((128, 512), jnp.float32)"]), says=("512 columns",)),
     },

@@ -64,13 +64,21 @@ PARTS = cases(
             fixes=1,
         ),
         "index_map_with_one_index": Case(
-            pipeline_kernel(in_specs="[plgpu.BlockSpec((64, 128), lambda i: (i,))]"), "(i,)", ("1 index",)
+            pipeline_kernel(in_specs="[plgpu.BlockSpec((64, 128), lambda i: (i,))]"), "(i,)", ("1 index",), fixes=1
         ),
         "block_of_another_rank": Case(
             pipeline_kernel(in_specs="[plgpu.BlockSpec((64,), lambda i: (i,))]"),
             "(64,)",
             ("one entry for each dimension",),
             since=(0, 11),
+        ),
+        "index_map_of_several_on_a_line": Case(
+            pipeline_kernel(
+                in_specs="[plgpu.BlockSpec((64, 128), (lambda i, k: (i, 0)) if True else (lambda i: (i, 0)))]"
+            ),
+            "lambda i, k",
+            ("takes 2 indices",),
+            fixes=1,
         ),
         "pipeline_mode": Case(
             pipeline_kernel(in_specs=f"[{BLOCK}, pipeline_mode=pl.Buffered(3))]"),

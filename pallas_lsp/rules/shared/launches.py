@@ -195,8 +195,10 @@ def born(context: Context, frames: object) -> Spot | None:
     return expression_at(context, frame) if frame.origin == "workspace" else None
 
 
-def function_at(syntax: Syntax, line: int, name: str, near: ast.AST | None = None) -> Function | None:
-    """The function whose code starts on a line; of several lambdas there the one inside ``near``."""
+def function_at(
+    syntax: Syntax, line: int, name: str, near: ast.AST | None = None, takes: Sequence[str] = ()
+) -> Function | None:
+    """The function whose code starts on a line; of several lambdas there the one inside ``near``, or that ``takes``."""
     if near is not None and isinstance(near, ast.expr):
         own = syntax.callee(near)
         if own is not None and _starts_on(own, line):
@@ -212,6 +214,8 @@ def function_at(syntax: Syntax, line: int, name: str, near: ast.AST | None = Non
         and (name == "<lambda>") == isinstance(node, ast.Lambda)
         and (isinstance(node, ast.Lambda) or node.name == name)
     ]
+    if len(found) > 1 and name == "<lambda>":
+        found = [node for node in found if [p.arg for p in (*node.args.posonlyargs, *node.args.args)] == list(takes)]
     return found[0] if len(found) == 1 or (found and name != "<lambda>") else None
 
 

@@ -98,7 +98,7 @@ class Spec:
             near = given.node
         elif self.spot is not None and self.spot.path == path:
             near = self.spot.node
-        node = function_at(syntax, line, str(fact.get("function")), near)
+        node = function_at(syntax, line, str(fact.get("function")), near, fact.get("parameters") or ())
         return (path, syntax, node) if node is not None else None
 
     def place(self) -> Location:
