@@ -60,13 +60,21 @@ def _launches(text: str) -> tuple[tuple[ast.Call, Range, str, Backend, str | Non
     found = []
     for call in _candidates(syntax):
         known = _APIS.get(_called(syntax, call) or "")
-        if known is not None:
+        if known is not None and not _within_kernel(syntax, call):
             api, backend = known
             body = _body(syntax, call, api)
             if backend is Backend.ANY:
                 backend = _backend(syntax, call, body)
             found.append((call, syntax.range(call), api, backend, _name(syntax, body)))
     return tuple(sorted(found, key=lambda each: each[1]))
+
+
+def _within_kernel(syntax: Syntax, call: ast.Call) -> bool:
+    """Whether it is the code of single warps, which is a part of a kernel and no launch."""
+    mesh = syntax.arguments(call).get(0, "mesh")
+    value = syntax.value(mesh) if mesh is not None else None
+    called = syntax.called(value) if isinstance(value, ast.Call) else None
+    return called is not None and called.startswith(f"{_PALLAS}.mosaic_gpu.") and called.endswith(".WarpMesh")
 
 
 def _candidates(syntax: Syntax) -> Iterator[ast.Call]:

@@ -109,6 +109,8 @@ def test_imports(imports, call, api):
         "c = partial(pl.pallas_call, b)",
         "pl.run_state(b)(plgpu.ACC((64, 64)))",
         "pl.BlockSpec(lambda i: i)",
+        '@pl.core_map(plgpu.WarpMesh(axis_name="warp"))\ndef _(): ...',
+        "w = plgpu.WarpMesh(axis_name='warp')\npl.core_map(w)(body)",
         "# plgpu.kernel(b, t)",
         "'plgpu.kernel(b, t)'",
     ],

@@ -11,6 +11,8 @@ from .. import compat, equations, frames
 if TYPE_CHECKING:
     from .consumers import Use
 
+_KERNELS = ("pallas_call", "mpmd_map", "core_map")
+
 
 @dataclass
 class Found:
@@ -110,11 +112,15 @@ class Kernel:
 
 
 def kernels(program: Any, backend: str, around: Any = None) -> Iterator[Kernel]:
-    """The kernels in a program; ``around``: the program that it was taken out of."""
+    """The kernels in a program; ``around``: the program that it was taken out of.
+
+    The code of single warps is a map inside a kernel and no kernel of its own.
+    """
     from .consumers import uses_of
 
     for chain in equations.chains(program):
-        if chain[-1].primitive.name in ("pallas_call", "mpmd_map", "core_map"):
+        *outer, last = (equation.primitive.name in _KERNELS for equation in chain)
+        if last and not any(outer):
             yield Kernel(chain[-1], chain, backend, tuple(uses_of(around or program, chain[-1])))
 
 
