@@ -1,11 +1,12 @@
 """
 ## What it does
-Finds refs that are returned from the scope that allocates them: an accumulator or a buffer of `pl.run_scoped` that is
-used after it.
+Finds refs that leave the scope which allocates them: an accumulator or a buffer of `pl.run_scoped` that its body
+returns or hands out, and that is used after it.
 
 ## Why it is wrong
 `pl.run_scoped` gives its memory back when its body ends. A ref that leaves it names memory that belongs to nothing or
-to something else by then; jax says nothing, and the kernel reads garbage. What may leave the scope is a value.
+to something else by then. Where the ref is a result of the scope jax says nothing, and the kernel reads garbage; where
+it is only kept in a name of Python's, jax fails with an error about itself. What may leave the scope is a value.
 
 ## Example
 ```python
@@ -35,31 +36,37 @@ All backends; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `run_scoped_p` in `jax/_src/pallas/primitives.py`: its results may be refs, and no version refuses them.
+`make_jaxpr_effects` in `jax/_src/interpreters/partial_eval.py`, "does not have a corresponding jaxpr input"; from jax
+0.11 on it fails while it writes that message, in `_shift_arg_names` (`jax/_src/core.py`).
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
-from pallas_lsp.model import Fault, Finding, Fix, Severity
+from pallas_lsp.model import Fault, Finding, Fix, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import safe
-from pallas_lsp.rules.shared.functions import result
-from pallas_lsp.rules.shared.launches import function_at
+from pallas_lsp.rules.shared.launches import born, function_at
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
 from pallas_lsp.rules.shared.uses import Use, parameter, scoped_use
 from pallas_lsp.source.edits import Editor
-from pallas_lsp.source.syntax import Function
+from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("refs",)
+SITES = (
+    ("jax/_src/interpreters/partial_eval.py", "make_jaxpr_effects"),
+    ("jax/_src/core.py", "_shift_arg_names"),
+)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
     if not checked(fault, "ref-outlives-scope"):
-        return None
+        return _raised(fault, context)
     call = spot_of(fault, context)
     returned = _returned(fault, context, call)
     uses = related(fault, context, "Here its memory belongs to something else.")
@@ -75,6 +82,60 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     return silent_finding(__name__, fault, context, where, text, uses, fixes, severity)
 
 
+def _raised(fault: Fault, context: Context) -> Finding | None:
+    """A ref that jax itself met outside of the program that has it."""
+    unknown = fault.facts.get("unknown_ref")
+    if not isinstance(unknown, Mapping) or not unknown.get("is_ref"):
+        return None
+    used = born(context, unknown.get("frames"))
+    allocation = unknown.get("allocation")
+    made = born(context, allocation.get("frames")) if isinstance(allocation, Mapping) else None
+    call = _scope(made) if made is not None else None
+    returned = _returned_of(call, made) if call is not None and made is not None else None
+    place = returned or used
+    if place is None:
+        return None
+    what = f"`{short(made.source, 50)}`" if made is not None else "a scope that ended"
+    text = (
+        f"`{short(place.source, 40)}` is the ref of {what}, which is freed when the body of its `pl.run_scoped` ends: "
+        "return its value, `[...]`, not the ref."
+    )
+    later = [Related(used.location, "The ref is used here, after its scope.")] if used is not None and returned else []
+    fixes = [_fix(returned, call)] if returned is not None and call is not None else []
+    return silent_finding(__name__, fault, context, place.location, text, later, fixes, Severity.ERROR)
+
+
+def _scope(made: Spot) -> Spot | None:
+    """The call of run_scoped that an allocation stands in."""
+    for parent in made.syntax.ancestors(made.node):
+        if isinstance(parent, ast.stmt):
+            return None
+        if isinstance(parent, ast.Call) and scoped_use(made.at(parent)) is not None:
+            return made.at(parent)
+    return None
+
+
+def _returned_of(call: Spot, made: Spot) -> Spot | None:
+    """Where the body of a scope returns the ref of an allocation."""
+    use = scoped_use(call)
+    if use is None or use.function is None or not isinstance(call.node, ast.Call):
+        return None
+    index = next((i for i, a in enumerate(call.node.args) if made.node in ast.walk(a)), None)
+    name = next((k.arg for k in call.node.keywords if made.node in ast.walk(k.value)), None)
+    found = parameter(use, (index or 1) - 1, name) if index is not None or name is not None else None
+    for value in _results(use.syntax, use.function) if found is not None else ():
+        for node in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
+            if found is not None and isinstance(node, ast.Name) and node.id == found.arg:
+                return made.at(node)
+    return None
+
+
+def _results(syntax: Syntax, function: Function) -> list[ast.expr]:
+    if isinstance(function, ast.Lambda):
+        return [function.body]
+    return [r.value for r in syntax.returns(function) if r.value is not None]
+
+
 def _returned(fault: Fault, context: Context, call: Spot | None) -> Spot | None:
     """The parameter that the scope's body returns, where it returns it."""
     name, _, place = str(fault.facts.get("body", "")).rpartition(" at ")
@@ -88,10 +149,7 @@ def _returned(fault: Fault, context: Context, call: Spot | None) -> Spot | None:
         return None
     names = {p.arg for p in _parameters(use, function, fault.facts.get("allocated") or ())}
     every = {p.arg for p in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]}
-    value = result(syntax, function)
-    if value is None:
-        values = [r.value for r in syntax.returns(function) if r.value is not None]
-        value = values[-1] if values else None
+    value = next(iter(reversed(_results(syntax, function))), None)
     elements = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     for wanted in (names, every):
         for element in elements:

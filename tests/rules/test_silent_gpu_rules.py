@@ -305,6 +305,23 @@ OUTLIVES = {
     ),
 }
 
+OUTLIVES |= {
+    "a_buffer": Case(
+        gpu(
+            "def kernel(x, o):\n    def load(tile):\n        tile[...] = x[...]\n        return tile\n\n"
+            f"    tile = pl.run_scoped(load, {SMEM})\n    o[...] = tile[...]\n",
+            "",
+        ),
+        "tile",
+        ("return its value",),
+        fixes=1,
+        related=1,
+    ),
+    "a_lambda": Case(
+        gpu(f"def kernel(x, o):\n    o[...] = pl.run_scoped(lambda tile: tile, {SMEM})[...]\n", ""), "tile", fixes=1
+    ),
+}
+
 
 OVERWRITES = {
     "in_a_row": Case(
