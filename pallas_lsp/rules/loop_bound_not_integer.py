@@ -47,7 +47,7 @@ SITES = (("jax/_src/lax/control_flow/loops.py", "fori_loop"),)
 def judge(fault: Fault, context: Context) -> Finding | None:
     here = raised_in(fault, "jax/_src/lax/control_flow/loops.py", "fori_loop")
     line = line_of(fault, context)
-    if not here or line is None or not isinstance(line.node, ast.Call) or "fori_loop" not in fault.message:
+    if not here or line is None or not isinstance(line.node, ast.Call) or "arguments to fori_loop" not in fault.message:
         return None
     if "unroll" in fault.message:
         return _unrolled(fault, context, line)
