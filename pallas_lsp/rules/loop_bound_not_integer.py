@@ -35,7 +35,7 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arithmetic import integer_edits
-from pallas_lsp.rules.shared.findings import finding, safe, suggested
+from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.user_line import Line, line_of
 from pallas_lsp.source.edits import Editor
 
@@ -49,8 +49,6 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     line = line_of(fault, context)
     if not here or line is None or not isinstance(line.node, ast.Call) or "arguments to fori_loop" not in fault.message:
         return None
-    if "unroll" in fault.message:
-        return _unrolled(fault, context, line)
     bounds = [line.syntax.argument(line.node, i, name) for i, name in ((0, "lower"), (1, "upper"))]
     wrong = next((b for b in reversed(bounds) if b is not None and list(integer_edits(line.syntax, b))), None)
     location = line.at(wrong) if wrong is not None else line.at(bounds[1] or line.node)
@@ -59,18 +57,6 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if wrong is not None:
         message = f"The bound {what} of this loop is a float, but a loop counts in integers."
     return finding(__name__, fault, context, location, message, (), _fixes(line, wrong) if wrong is not None else ())
-
-
-def _unrolled(fault: Fault, context: Context, line: Line) -> Finding:
-    """``unroll`` for a loop whose number of steps is only known when it runs."""
-    assert isinstance(line.node, ast.Call)
-    given = next((k for k in line.node.keywords if k.arg == "unroll"), None)
-    location = line.at(given.value) if given is not None else line.at(line.node)
-    message = "A loop whose bounds are known at run time only cannot be unrolled: leave `unroll` out."
-    editor = Editor(line.path, line.syntax)
-    if given is not None:
-        editor.remove_argument(line.node, given)
-    return finding(__name__, fault, context, location, message, (), [safe("Leave `unroll` out", editor)])
 
 
 def _fixes(line: Line, wrong: ast.expr) -> Iterator[Fix | None]:

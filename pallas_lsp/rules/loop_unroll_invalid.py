@@ -18,7 +18,7 @@ jax.lax.fori_loop(0, count_ref[0], body, init)
 ```
 
 ## Fix safety
-Leaving `unroll` out computes the same; it is a suggestion because the loop may become slower.
+Leaving `unroll` out computes the same (safe).
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12. On TPU `unroll=0` unrolls completely.
@@ -35,7 +35,7 @@ import ast
 from pallas_lsp.model import Fault, Finding, Fix, Location, Related
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.findings import finding, suggested
+from pallas_lsp.rules.shared.findings import finding, safe
 from pallas_lsp.rules.shared.gpu_operands import LOWERING
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
@@ -87,4 +87,4 @@ def _traced(syntax: Syntax, call: ast.Call) -> ast.expr | None:
 
 def _left_out(editor: Editor, call: ast.Call, keyword: ast.keyword) -> Fix | None:
     editor.remove_argument(call, keyword)
-    return suggested("Leave `unroll` out", editor)
+    return safe("Leave `unroll` out", editor)
