@@ -13,7 +13,7 @@ RULE = cases(
     "loop-unroll-invalid",
     {
         "unknown_steps": Case(
-            _loop("x[0, 0].astype(jnp.int32)", "2"), "2", ("steps is not known then",), fixes=1, related=1
+            _loop("x[0, 0].astype(jnp.int32)", "2"), "2", ("number of steps is not known",), fixes=1, related=1
         ),
         "nothing": Case(_loop("4", "0"), "0", ("positive integer",), fixes=1),
         "a_float": Case(_loop("4", "2.0"), "2.0", ("positive integer",), fixes=1),
