@@ -37,6 +37,7 @@ from pallas_lsp.rules.context import Context, passed_through
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.arithmetic import integer_edits
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
+from pallas_lsp.rules.shared.jit_static import traced_argument
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.specs import spec_of
 from pallas_lsp.rules.shared.wording import shape_text
@@ -76,6 +77,10 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             f"{what} has an entry that is no dimension: each is an integer, `None` (a dimension that the kernel does "
             "not see), or one of `pl.Blocked`, `pl.Element`, `pl.Squeezed` and `pl.BoundedSlice`."
         )
+    traced = traced_argument(given) if given is not None else None
+    if traced is not None:
+        fixes = [traced.fix()]
+        return finding(__name__, fault, context, location, f"{message}\n{traced.advice}", spec.related_array(), fixes)
     return finding(__name__, fault, context, location, message, spec.related_array(), _fixes(given, spec.block_shape))
 
 

@@ -49,12 +49,13 @@ from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.capture_fixes import fixes
 from pallas_lsp.rules.shared.findings import finding
-from pallas_lsp.rules.shared.launches import launch_of
-from pallas_lsp.rules.shared.places import Spot, expression_at, frame_from
+from pallas_lsp.rules.shared.functions import positional
+from pallas_lsp.rules.shared.launches import Launch, launch_of
+from pallas_lsp.rules.shared.places import Spot, expression_at, follow, frame_from
 from pallas_lsp.rules.shared.specs import spec_of
 from pallas_lsp.rules.shared.user_line import line_of
 from pallas_lsp.rules.shared.wording import type_text
-from pallas_lsp.source.syntax import Function, Syntax
+from pallas_lsp.source.syntax import PARTIAL, Function, Syntax
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("captured values",)
@@ -87,10 +88,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         entries = [e for e in entries if e.get("shape") != []]
     if not entries:
         return None
-    places = [_use(context, entry) for entry in entries]
+    places = [_use(context, _by_parameter(fault, context, entry)) for entry in entries]
     first = next((i for i, spot in enumerate(places) if spot is not None), 0)
     entry, spot = entries[first], places[first]
     launch = launch_of(fault, context)
+    if spot is None and launch is not None and entry.get("scope") == "partial":
+        spot = _given_by_partial(launch, str(entry.get("name")))
     location = spot.location if spot is not None else None
     if location is None:
         spec = spec_of(fault, context) if in_index_map else None
@@ -104,6 +107,32 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     ]
     found = list(fixes(launch, entry, spot)) if launch is not None and not in_index_map and spot is not None else []
     return finding(__name__, fault, context, location, message, related, found)
+
+
+def _by_parameter(fault: Fault, context: Context, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A value that ``functools.partial`` gives by position, under its parameter's name."""
+    launch = launch_of(fault, context)
+    found = launch.body() if launch is not None else None
+    position = str(entry.get("name") or "")
+    if found is None or entry.get("scope") != "partial" or not position.isdigit():
+        return entry
+    names = [each.arg for each in positional(found[2])]
+    if isinstance(found[1].parent(found[2]), ast.ClassDef) and names[:1] == ["self"]:
+        names = names[1:]
+    return {**entry, "name": names[int(position)]} if int(position) < len(names) else entry
+
+
+def _given_by_partial(launch: Launch, name: str) -> Spot | None:
+    """The argument of ``functools.partial`` that gives a value, by position or by name."""
+    given = launch.argument("kernel", "body")
+    body = follow(launch.context, launch.frames, given, ())[0] if given is not None else None
+    call = body.syntax.value(body.node) if body is not None else None
+    if body is None or not isinstance(call, ast.Call) or body.syntax.dotted(call.func) not in PARTIAL:
+        return None
+    if name.isdigit():
+        return body.at(call.args[int(name) + 1]) if int(name) + 1 < len(call.args) else None
+    found = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    return body.at(found) if found is not None else None
 
 
 def _scalar(fault: Fault, context: Context) -> Finding | None:

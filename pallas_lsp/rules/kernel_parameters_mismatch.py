@@ -45,7 +45,7 @@ from pallas_lsp.rules.shared.findings import finding
 from pallas_lsp.rules.shared.functions import head_location, positional
 from pallas_lsp.rules.shared.launch_refs import Refs, refs_of
 from pallas_lsp.rules.shared.launches import Launch, launch_of
-from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, fixes
+from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, bound_keyword, fixes, keyword_only, unbound_method
 from pallas_lsp.rules.shared.wording import and_list, count_text
 
 SINCE = "0.1.0"
@@ -75,10 +75,15 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     location = launch.name
     if found is not None and refs is not None and taken is not None and taken < len(refs.names):
         location = head_location(*found)
-    if arity.keywords:
-        body = launch.argument("kernel", "body")
+    body = launch.argument("kernel", "body")
+    unbound = unbound_method(launch, arity)
+    if arity.keywords or unbound:
         location = body.location if body is not None else launch.name
+        given = bound_keyword(launch, arity)
+        location = Location(given[0].path, given[0].syntax.range(given[1])) if given is not None else location
     message = _message(launch, arity, refs, taken, capture.body.name)
+    if unbound and body is not None:
+        message += f" `{short(body.source, 40)}` is a method without its object: `self` gets the first ref."
     return finding(
         __name__,
         fault,
@@ -103,6 +108,10 @@ def _message(launch: Launch, arity: Arity, refs: Refs | None, taken: int | None,
     what = f"`{name}`" if name != "<lambda>" else "The kernel"
     if arity.keywords:
         names = and_list([f"`{n}`" for n in arity.keywords])
+        if arity.unexpected and bound_keyword(launch, arity) is not None:
+            wanted = keyword_only(launch)
+            takes = f": by keyword it takes {and_list([f'`{n}`' for n in wanted])}" if wanted else ""
+            return f"{what} has no parameter {names}, which `functools.partial` gives it{takes}."
         if arity.unexpected:
             return f"{what} has no parameter {names}, but `{launch.scratch}` has an entry of that name."
         return (

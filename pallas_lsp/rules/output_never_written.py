@@ -18,7 +18,8 @@ grid=(pl.cdiv(rows, BLOCK),)
 ```
 
 ## Fix safety
-Rounding up is safe; another number of steps is a suggestion.
+Rounding up is safe, and so is a store in place of an assignment to the ref's name; another number of steps is a
+suggestion.
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12. Outputs that an input is aliased to keep what the input had, and are left alone;
@@ -30,14 +31,19 @@ Index maps evaluated for each step of the grid; jax itself does not look at what
 
 from __future__ import annotations
 
+import ast
+
 from pallas_lsp.model import Fault, Finding, Fix, Location, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.block_sizes import block_of
+from pallas_lsp.rules.shared.findings import safe
 from pallas_lsp.rules.shared.functions import head_location
 from pallas_lsp.rules.shared.grid_sizes import blocks_of, fitted, rounded_up
 from pallas_lsp.rules.shared.launches import launch_of
 from pallas_lsp.rules.shared.silent import checked, grid_element, map_element, narrow, parameter_at, silent_finding
+from pallas_lsp.source.edits import Editor
+from pallas_lsp.source.syntax import Function, Syntax
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("outputs and scratch",)
@@ -87,6 +93,28 @@ def _unstored(fault: Fault, context: Context) -> Finding:
     elif launch is not None and (body := launch.body()) is not None:
         where = head_location(body[0], body[1], body[2])
     text = f"{name} is never stored to: what the launch returns for it is garbage."
+    fixes = []
+    rebound = _rebound(syntax, found[1], found[2].arg) if found is not None and syntax is not None else None
+    if found is not None and syntax is not None and rebound is not None:
+        where = Location(found[0], syntax.range(rebound))
+        text += (
+            f" This gives the name `{rebound.id}` another meaning: a store needs an index, `{rebound.id}[...] = ...`."
+        )
+        editor = Editor(found[0], syntax)
+        editor.replace(rebound, f"{rebound.id}[...]")
+        fixes.append(safe(f"Store into the ref: `{rebound.id}[...] = ...`", editor))
     # One of several may be there for another variant of the kernel.
     severity = Severity.WARNING if fault.facts.get("outputs") == 1 else Severity.HINT
-    return silent_finding(__name__, fault, context, where, text, severity=severity)
+    return silent_finding(__name__, fault, context, where, text, fixes=fixes, severity=severity)
+
+
+def _rebound(syntax: Syntax, function: Function, name: str) -> ast.Name | None:
+    """The only place where a function assigns to the name of a parameter."""
+    found = [
+        node
+        for node in syntax.own_nodes(function)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    statement = syntax.statement(found[0]) if len(found) == 1 else None
+    plain = isinstance(statement, ast.Assign) and statement.targets == found
+    return found[0] if plain and function is syntax.function(found[0]) else None

@@ -18,8 +18,8 @@ pl.pallas_call(add_kernel, ..., in_specs=[block, block], out_specs=block)(x, y)
 ```
 
 ## Fix safety
-Wrapping one spec in a list, and taking one out of its list, is safe. Repeating a spec or removing one is a
-suggestion.
+Wrapping one spec in a list, taking one out of its list, and giving none for an argument that is `None`, is safe.
+Repeating a spec or removing one is a suggestion.
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12.
@@ -129,6 +129,9 @@ def _mismatch(
         value = literal.syntax.value(literal.node)
         opened = literal.at(value) if isinstance(value, ast.List | ast.Tuple) else None
     what = "input" if which == "in_specs" else "output"
+    absent = _absent(launch, opened, given, wanted) if which == "in_specs" else None
+    if absent is not None:
+        return finding(__name__, fault, context, *absent)
     message = _message(launch, which, what, given, wanted)
     related = list(_related(launch, which, wanted))
     odd = _odd_element(opened, specs, given, wanted)
@@ -144,6 +147,33 @@ def _mismatch(
     return finding(
         __name__, fault, context, location, message, related, _fixes(launch, which, spot, opened, given, wanted)
     )
+
+
+def _absent(
+    launch: Launch, opened: Spot | None, given: list[str], wanted: list[str]
+) -> tuple[Location, str, list[Related], list[Fix | None]] | None:
+    """Place, words and fix for an argument that is None, where a spec is given for it."""
+    operands = launch.operands()[int(launch.facts.get("scalar_prefetch") or 0) :]
+    specs = opened.node.elts if opened is not None and isinstance(opened.node, ast.List | ast.Tuple) else []
+    if opened is None or len(specs) != len(operands) or len(given) != len(operands):
+        return None
+    index = next((i for i in range(len(operands)) if not any(path.startswith(f"[{i}]") for path in wanted)), None)
+    if index is None:
+        return None
+    operand, spec = operands[index], opened.at(specs[index])
+    name = short(operand.source, 30)
+    message = (
+        f"Argument {index} of the call, `{name}`, is `None` here, which counts as no input: its spec must be `None`, "
+        "too."
+    )
+    fixes: list[Fix | None] = []
+    same = operand.path == spec.path and spec.syntax.function(operand.node) is spec.syntax.function(spec.node)
+    if same and isinstance(operand.node, ast.Name | ast.Constant):
+        editor = Editor(spec.path, spec.syntax)
+        text = "None" if isinstance(operand.node, ast.Constant) else f"None if {name} is None else {spec.source}"
+        editor.replace(spec.node, text)
+        fixes.append(safe(f"Give no spec for `{name}` where it is `None`", editor))
+    return spec.location, message, [Related(operand.location, "This argument is `None`.")], fixes
 
 
 def _message(launch: Launch, which: str, what: str, given: list[str], wanted: list[str]) -> str:

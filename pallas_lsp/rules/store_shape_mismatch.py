@@ -59,7 +59,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if wanted is None or given is None or wanted == given:
         return None
     store = store_of(fault, context)
-    target = f"`{short(store.target_text, 40)}`" if store is not None else "The ref"
+    target = f"`{short(store.target_text, 40)}`" if store is not None else "the ref"
     location = store.location if store is not None else context.locate(fault)
     source = f"`{short(context.source(location), 50)}`" if store is not None else "The value"
     a_scalar = "is a scalar" if given == [] else f"has the shape {shape_text(given)}"

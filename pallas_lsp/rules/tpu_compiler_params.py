@@ -144,19 +144,37 @@ def _whole(details: Details) -> Sequence[Fix]:
 
 
 def _as_params(details: Details) -> Sequence[Fix]:
-    """``dict(mosaic=dict(a=1))`` -> ``pltpu.CompilerParams(a=1)``."""
+    """``dict(mosaic=dict(a=1))`` -> ``pltpu.CompilerParams(a=1)``, and the same for Triton."""
     spot = field()(details)
+    module = _module_of_dictionary(details)
     outer = _items(spot.node) if spot is not None else None
-    if spot is None or not outer or len(outer) != 1 or next(iter(outer)) not in ("mosaic", "mosaic_tpu"):
+    if spot is None or not outer or module is None:
         return ()
     inner = _items(next(iter(outer.values())))
     editor = Editor(spot.path, spot.syntax)
-    made = editor.spell(f"{compiler_params.TPU[0]}.CompilerParams", spot.node, compiler_params.TPU)
+    made = editor.spell(f"{module[0]}.CompilerParams", spot.node, module)
     if inner is None or made is None:
         return ()
     given = ", ".join(f"{name}={spot.syntax.source(value)}" for name, value in inner.items())
     editor.replace(spot.node, f"{made}({given})")
-    return (Fix("Use pltpu.CompilerParams", editor.edits(), Safety.SAFE),)
+    return (Fix(f"Use {module[1]}.CompilerParams", editor.edits(), Safety.SAFE),)
+
+
+def _module_of_dictionary(details: Details) -> tuple[str, str] | None:
+    """The module whose parameters a dictionary of the old kind stands for, with its usual name."""
+    spot = field()(details)
+    outer = _items(spot.node) if spot is not None else None
+    backend = next(iter(outer)) if outer and len(outer) == 1 else ""
+    return {"mosaic": compiler_params.TPU, "mosaic_tpu": compiler_params.TPU, "triton": compiler_params.TRITON}.get(
+        backend
+    )
+
+
+def _no_dictionary(details: Details) -> str:
+    module = _module_of_dictionary(details) or compiler_params.TPU
+    return (
+        f"`compiler_params` is a dictionary, which jax does not take any more: use `{module[1]}.CompilerParams(...)`."
+    )
 
 
 def _items(node: ast.expr) -> dict[str, ast.expr] | None:
@@ -263,7 +281,7 @@ _ROWS = (
     Row(
         "jax/_src/interpreters/mlir.py",
         ("__new__",),
-        "`compiler_params` is a dictionary, which jax does not take any more: use `pltpu.CompilerParams(...)`.",
+        _no_dictionary,
         "unhashable type: 'dict'",
         at=field(),
         fixes=_as_params,

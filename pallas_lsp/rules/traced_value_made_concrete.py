@@ -154,6 +154,16 @@ def _jax_numpy(line: Line, call: ast.Call, dotted: str) -> Iterator[Fix | None]:
     name = dotted.removeprefix("numpy.")
     editor = Editor(line.path, line.syntax)
     function = editor.spell(f"jax.numpy.{name}", call, _NUMPY) if name in _SAME_NAMES else None
-    if function is not None:
-        editor.replace(call.func, function)
-        yield suggested(f"Use `{function}`", editor)
+    if function is None:
+        return
+    editor.replace(call.func, function)
+    # What takes its result computes with a traced value, too.
+    for outer in line.syntax.ancestors(call):
+        if isinstance(outer, ast.stmt):
+            break
+        called = (line.syntax.dotted(outer.func) or "") if isinstance(outer, ast.Call) else ""
+        if isinstance(outer, ast.Call) and called.removeprefix("numpy.") in _SAME_NAMES and called.startswith("numpy."):
+            other = editor.spell(f"jax.{called}", outer, _NUMPY)
+            if other is not None:
+                editor.replace(outer.func, other)
+    yield suggested(f"Use `{function}`", editor)

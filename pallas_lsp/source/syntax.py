@@ -6,6 +6,7 @@ Everything here reads one text and never runs it.  ``parse`` is cached by text, 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,6 +19,9 @@ __all__ = ["FUNCTIONS", "PARTIAL", "Arguments", "Function", "Syntax", "Token", "
 PARTIAL = frozenset({"functools.partial", "jax.tree_util.Partial"})
 _DEPTH = 20
 """How many assignments are followed before a name is given up (``a = b; b = a``)."""
+
+
+_BACKEND = re.compile(r"jax\.experimental\.pallas\.(?:mosaic_gpu|triton|tpu|ops)(?=\.|$)")
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ class Syntax(Tree):
                 imported = bindings[0].imported if len(bindings) == 1 else None
                 if imported is None or not f"{dotted}.".startswith(f"{imported}."):
                     continue
+                if not self._is_loaded(dotted, imported):
+                    continue
                 if here.lookup(name) != (scope, bindings):
                     continue
                 written = name + dotted[len(imported) :]
@@ -129,6 +135,18 @@ class Syntax(Tree):
                     best = written
             scope = scope.parent
         return best
+
+    def _is_loaded(self, dotted: str, imported: str) -> bool:
+        """Whether a name can be reached through an imported one: Pallas does not import its backends by itself."""
+        backend = _BACKEND.match(dotted)
+        if backend is None or f"{imported}.".startswith(f"{backend[0]}."):
+            return True
+        return any(
+            f"{name}.".startswith(f"{backend[0]}.")
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in _imported_names(node)
+        )
 
     def value(self, node: ast.expr) -> ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef:
         """The expression or definition that a name stands for, through assignments; else the node itself."""
@@ -248,6 +266,11 @@ class Syntax(Tree):
                 if where is not None and where[0] is own:
                     result.append(node)
         return sorted(result, key=lambda n: (n.lineno, n.col_offset))
+
+
+def _imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
+    module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    return [f"{module}{alias.name}" for alias in node.names]
 
 
 def parameters(function: Function) -> list[ast.arg]:

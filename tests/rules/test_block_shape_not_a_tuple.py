@@ -27,6 +27,44 @@ if __name__ == "__main__":
         ["`128` is no tuple but an int"],
         fixes=1,
     ),
+    "traced_by_jit": Snippet(
+        """\
+
+
+@jax.jit
+def f(x, *, block):
+    spec = pl.BlockSpec((block, 256), lambda i: (i, 0))
+                       #^^^^^^^^^^^^
+    return pl.pallas_call(
+        copy_kernel, out_shape=SDS(x.shape, x.dtype), grid=(4,), in_specs=[spec], out_specs=spec
+    )(x)
+
+
+if __name__ == "__main__":
+    f(X, block=128)
+""",
+        ["has an entry that is no dimension", "`jax.jit` traces `block`: declare it static"],
+        fixes=1,
+    ),
+    "traced_by_jit_with_another_static": Snippet(
+        """\
+
+
+@functools.partial(jax.jit, static_argnames="steps")
+def f(x, *, block, steps):
+    spec = pl.BlockSpec((block, 256), lambda i: (i, 0))
+                       #^^^^^^^^^^^^
+    return pl.pallas_call(
+        copy_kernel, out_shape=SDS(x.shape, x.dtype), grid=(steps,), in_specs=[spec], out_specs=spec
+    )(x)
+
+
+if __name__ == "__main__":
+    f(X, block=128, steps=4)
+""",
+        ["`jax.jit` traces `block`"],
+        fixes=1,
+    ),
 }
 
 

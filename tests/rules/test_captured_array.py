@@ -265,6 +265,42 @@ if __name__ == "__main__":
 """,
         ["`TABLE` is an array, float32[256], from outside"],
     ),
+    "partial_of_a_method": Snippet(
+        """\
+
+
+class Layer:
+    def body(self, scale, x_ref, o_ref):
+        o_ref[...] = x_ref[...] * scale
+                                 #^^^^^
+
+    def __call__(self, scale, x):
+        return call(functools.partial(self.body, scale), x)
+
+
+if __name__ == "__main__":
+    jax.jit(Layer())(jnp.float32(2), X)
+""",
+        ["`scale` is a traced value, float32[], of the function around it"],
+    ),
+    "partial_of_a_key": Snippet(
+        """\
+
+
+def body(key, x_ref, o_ref):
+    o_ref[...] = x_ref[...] + jax.random.normal(key, x_ref.shape)
+
+
+def f(key, x):
+    return call(functools.partial(body, key), x)
+                                       #^^^
+
+
+if __name__ == "__main__":
+    f(jax.random.key(0), X)
+""",
+        ["`key` is", "a kernel sees only what it is given"],
+    ),
 }
 
 

@@ -97,6 +97,31 @@ if __name__ == "__main__":
         ["This index map returns 1 value"],
         fixes=1,
     ),
+    "no_return": Snippet(
+        """\
+
+
+def rows(i):
+   #^^^^
+    (i, 0)
+
+
+def f(x):
+    return pl.pallas_call(
+        copy_kernel,
+        out_shape=SDS(x.shape, x.dtype),
+        grid=(4,),
+        in_specs=[pl.BlockSpec((128, 256), rows)],
+        out_specs=pl.BlockSpec((128, 256), lambda i: (i, 0)),
+    )(x)
+
+
+if __name__ == "__main__":
+    f(X)
+""",
+        ["This index map returns nothing"],
+        fixes=1,
+    ),
 }
 
 

@@ -241,6 +241,45 @@ if __name__ == "__main__":
         ["`f` takes 2 parameters"],
         fixes=1,
     ),
+    "keyword_of_partial": Snippet(
+        """\
+
+
+def k(x_ref, o_ref, *, factor):
+    o_ref[...] = x_ref[...] * factor
+
+
+def f(x):
+    body = functools.partial(k, scale=2.0)
+                               #^^^^^^^^^
+    return pl.pallas_call(body, out_shape=SDS(x.shape, x.dtype))(x)
+
+
+if __name__ == "__main__":
+    f(X)
+""",
+        ["`k` has no parameter `scale`, which `functools.partial` gives it: by keyword it takes `factor`"],
+        fixes=1,
+    ),
+    "method_of_the_class": Snippet(
+        """\
+
+
+class Layer:
+    def body(self, x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    def __call__(self, x):
+        return pl.pallas_call(Layer.body, out_shape=SDS(x.shape, x.dtype))(x)
+                             #^^^^^^^^^^
+
+
+if __name__ == "__main__":
+    Layer()(X)
+""",
+        ["`body` takes 3 parameters", "`Layer.body` is a method without its object: `self` gets the first ref"],
+        fixes=1,
+    ),
 }
 
 

@@ -21,6 +21,21 @@ if __name__ == "__main__":
         ["The bound `512 / 4` of this loop is a float"],
         fixes=2,
     ),
+    "body_first": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    o_ref[0, :] = lax.fori_loop(lambda i, acc: acc + x_ref[i, :], 0, 8, jnp.zeros(256))
+                               #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+
+if __name__ == "__main__":
+    call(k)
+""",
+        ["is given as a bound of the loop", "the lower and the upper bound first, then the function"],
+        fixes=1,
+    ),
 }
 
 

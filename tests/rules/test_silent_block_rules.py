@@ -250,6 +250,22 @@ WRITTEN = {
         "o_ref",
         ("`o_ref` (output 0) is never stored to",),
     ),
+    "name_assigned_to": Case(
+        tpu(
+            """
+            def kernel(x_ref, o_ref):
+                o_ref = x_ref[...] * 2.0
+
+
+            def run(x):
+                return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+            """,
+            "run(jnp.ones((8, 128)))",
+        ),
+        "o_ref",
+        ("is never stored to", "This gives the name `o_ref` another meaning"),
+        fixes=1,
+    ),
 }
 
 PADDED = SUM.replace("grid=(x.shape[0] // 128,)", "grid=(pl.cdiv(x.shape[0], 128),)")

@@ -151,6 +151,28 @@ if __name__ == "__main__":
         ["`in_specs` has 1 spec"],
         fixes=1,
     ),
+    "argument_none": Snippet(
+        """\
+
+
+def masked(x_ref, mask_ref, o_ref):
+    o_ref[...] = x_ref[...] if mask_ref is None else jnp.where(mask_ref[...], x_ref[...], 0)
+
+
+def f(x, mask=None):
+    rows = pl.BlockSpec((128, 256), lambda i: (i, 0))
+    return pl.pallas_call(
+        masked, grid=(4,), in_specs=[rows, rows], out_specs=rows, out_shape=SDS(x.shape, x.dtype)
+                                          #^^^^
+    )(x, mask)
+
+
+if __name__ == "__main__":
+    f(X)
+""",
+        ["Argument 1 of the call, `mask`, is `None` here", "its spec must be `None`, too"],
+        fixes=1,
+    ),
 }
 
 

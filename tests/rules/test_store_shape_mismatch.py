@@ -241,6 +241,22 @@ if __name__ == "__main__":
 """,
         ["`x_ref[pl.ds(0, 128), :]` has the shape (128, 256)"],
     ),
+    "method_of_a_view": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+    o_ref.at[0, :].set(0.0)
+                      #^^^
+
+
+if __name__ == "__main__":
+    call(k)
+""",
+        ["`0.0` is a scalar, but `o_ref.at[0, :]` takes the shape (256,)"],
+        fixes=1,
+    ),
 }
 
 

@@ -121,7 +121,20 @@ SNIPPETS = {
                                    #^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
                 )(X)
         """,
-        says=("dictionary",),
+        says=("dictionary", "use `pltpu.CompilerParams(...)`"),
+        fixes=1,
+    ),
+    "dictionary_for_triton": Snippet(
+        """
+            def kernel(x_ref, o_ref):
+                o_ref[...] = x_ref[...]
+
+
+            if __name__ == "__main__":
+                pl.pallas_call(kernel, out_shape=OUT, compiler_params={"triton": {"num_warps": 2}})(X)
+                                                                     #^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+        says=("dictionary", "use `pltriton.CompilerParams(...)`"),
         fixes=1,
     ),
 }

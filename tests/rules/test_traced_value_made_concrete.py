@@ -159,6 +159,21 @@ if __name__ == "__main__":
 """,
         ["A traced value cannot be formatted"],
     ),
+    "numpy_in_numpy": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    o_ref[...] = np.log1p(np.exp(x_ref[...]))
+                         #^^^^^^
+
+
+if __name__ == "__main__":
+    call(k)
+""",
+        ["`np.exp` computes with NumPy"],
+        fixes=1,
+    ),
 }
 
 

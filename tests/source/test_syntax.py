@@ -186,6 +186,21 @@ def test_how_a_name_can_be_written(imports: str, expected: str | None) -> None:
     assert syntax.spelled("jax.numpy.zeros", expression(syntax, "here")) == expected
 
 
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("from jax.experimental import pallas as pl", None),
+        ("import jax.experimental.pallas", None),
+        ("from jax.experimental.pallas import triton", "triton.load"),
+        ("import jax.experimental.pallas.triton", "jax.experimental.pallas.triton.load"),
+        ("from jax.experimental import pallas as pl\nimport jax.experimental.pallas.triton as plt", "plt.load"),
+    ],
+)
+def test_a_backend_that_is_not_imported_cannot_be_written(imports: str, expected: str | None) -> None:
+    syntax = parse(f"{imports}\ndef f():\n    here\n")
+    assert syntax.spelled("jax.experimental.pallas.triton.load", expression(syntax, "here")) == expected
+
+
 def test_a_shadowed_import_cannot_be_written() -> None:
     syntax = parse("import jax.numpy as jnp\ndef f(jnp):\n    here\n")
     assert syntax.spelled("jax.numpy.zeros", expression(syntax, "here")) is None

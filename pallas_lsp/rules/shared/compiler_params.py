@@ -13,6 +13,7 @@ from pallas_lsp.rules.shared.site_table import Details
 from pallas_lsp.source.edits import Editor
 
 TPU = ("jax.experimental.pallas.tpu", "pltpu")
+TRITON = ("jax.experimental.pallas.triton", "pltriton")
 
 
 def params_of(details: Details) -> Spot | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pallas_lsp.model import Backend, Fix
-from pallas_lsp.rules.shared.arity import Arity
+from pallas_lsp.rules.shared.arity import Arity, partial_names
 from pallas_lsp.rules.shared.findings import safe, suggested
 from pallas_lsp.rules.shared.functions import add_parameters, fresh_names, positional, remove_parameter, unused
 from pallas_lsp.rules.shared.launch_refs import Refs
@@ -15,7 +15,7 @@ from pallas_lsp.rules.shared.launches import Launch
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
-from pallas_lsp.source.syntax import Function, Syntax
+from pallas_lsp.source.syntax import PARTIAL, Function, Syntax
 
 _OUTPUT = re.compile(r"^(o|out|output|y|dst|res|result)s?\d*(_ref|_gmem|_smem|_hbm|_vmem)?$|_out(_ref)?$|^out_")
 _OUTPUT_NAMES = ("o_ref", "out_ref", "o_ref_2", "o_ref_3")
@@ -32,7 +32,10 @@ _FLOAT32 = "jax.numpy.float32"
 def fixes(
     launch: Launch, arity: Arity, refs: Refs | None, found: tuple[str, Syntax, Function] | None, taken: int | None
 ) -> Iterator[Fix | None]:
-    if refs is None or found is None or taken is None or arity.keywords:
+    if arity.keywords:
+        yield _renamed_keyword(launch, arity)
+        return
+    if refs is None or found is None or taken is None:
         return
     path, syntax, function = found
     if taken < len(refs.names):
@@ -40,6 +43,10 @@ def fixes(
         return
     spare = [p for p in positional(function) if p.arg in arity.missing]
     if not spare:
+        return
+    body = launch.argument("kernel", "body")
+    if body is not None and unbound_method(launch, arity):
+        yield _through_self(launch, body)
         return
     bare = bare_scratch(launch)
     if bare is not None:
@@ -58,6 +65,69 @@ def fixes(
         for parameter in gone:
             editor.delete(*remove_parameter(syntax, function, parameter))
         yield suggested(f"Remove {and_list([f'`{p.arg}`' for p in gone])}, which the kernel does not use", editor)
+
+
+# -- keywords of functools.partial, and methods ----------------------------------------------------------------------
+
+
+def bound_keyword(launch: Launch, arity: Arity) -> tuple[Spot, ast.keyword] | None:
+    """Where ``functools.partial`` gives a kernel the keyword that it does not have."""
+    body = launch.argument("kernel", "body")
+    node = body.syntax.value(body.node) if body is not None else None
+    while body is not None and isinstance(node, ast.Call) and body.syntax.dotted(node.func) in PARTIAL and node.args:
+        found = [keyword for keyword in node.keywords if keyword.arg in arity.keywords]
+        if found:
+            return body, found[0]
+        node = body.syntax.value(node.args[0])
+    return None
+
+
+def keyword_only(launch: Launch) -> list[str]:
+    """The keyword-only parameters of a kernel that ``functools.partial`` does not give it."""
+    found = launch.body()
+    given = partial_names(launch.argument("kernel", "body"))
+    return [each.arg for each in found[2].args.kwonlyargs if each.arg not in given] if found is not None else []
+
+
+def _renamed_keyword(launch: Launch, arity: Arity) -> Fix | None:
+    given, wanted, found = bound_keyword(launch, arity), keyword_only(launch), launch.body()
+    if given is None or found is None:
+        return None
+    body, keyword = given
+    without_default = {
+        a.arg for a, d in zip(found[2].args.kwonlyargs, found[2].args.kw_defaults, strict=True) if d is None
+    }
+    likely = [name for name in wanted if name in without_default] or wanted
+    if len(likely) != 1:
+        return None
+    editor = Editor(body.path, body.syntax)
+    start = body.syntax.span(keyword)[0]
+    editor.change(start, start + len(keyword.arg or ""), likely[0])
+    return suggested(f"Give it as `{likely[0]}`", editor)
+
+
+def unbound_method(launch: Launch, arity: Arity) -> bool:
+    """Whether a kernel is a method that was taken from its class, so that ``self`` gets a ref."""
+    found, body = launch.body(), launch.argument("kernel", "body")
+    if found is None or body is None or not arity.missing or not isinstance(body.node, ast.Attribute):
+        return False
+    owner, names = found[1].parent(found[2]), positional(found[2])
+    own = isinstance(owner, ast.ClassDef) and body.syntax.source(body.node.value).rpartition(".")[2] == owner.name
+    return own and bool(names) and names[0].arg == "self"
+
+
+def _through_self(launch: Launch, body: Spot) -> Fix | None:
+    """Inside a method of the same class, its own object has the kernel."""
+    function = body.syntax.function(launch.call)
+    owner = body.syntax.parent(function) if function is not None else None
+    if not isinstance(owner, ast.ClassDef) or not isinstance(body.node, ast.Attribute) or function is None:
+        return None
+    names = positional(function)
+    if not names or body.syntax.source(body.node.value) != owner.name:
+        return None
+    editor = Editor(body.path, body.syntax)
+    editor.replace(body.node.value, names[0].arg)
+    return safe(f"Take it from `{names[0].arg}`", editor)
 
 
 def bare_scratch(launch: Launch) -> Spot | None:

@@ -15,6 +15,7 @@ from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
 _VALUE_NAMES = ("val", "value")
+_METHODS = ("set", "swap", "addupdate")
 _REDUCTIONS = frozenset(
     {"sum", "max", "min", "mean", "prod", "any", "all", "var", "std", "amax", "amin", "argmax", "argmin", "logsumexp"}
 )
@@ -98,12 +99,18 @@ def store_of(fault: Fault, context: Context) -> Store | None:
         return Store(line, value, target, statement, isinstance(statement, ast.AugAssign))
     if isinstance(line.node, ast.Call) and len(line.node.args) >= 1:
         call = line.node
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and _is_view(call.func.value):
+            return Store(line, call.args[0], call.func.value, statement)
         named = next((k.value for k in call.keywords if k.arg in _VALUE_NAMES), None)
         positional = [a for a in call.args if not isinstance(a, ast.Starred)]
         given = named or (positional[-1] if len(positional) > 1 else None)
         if given is not None and given is not positional[0]:
             return Store(line, given, positional[0], statement)
     return None
+
+
+def _is_view(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at"
 
 
 def parenthesised(syntax: Syntax, node: ast.expr, operator: str = ".") -> str:
@@ -141,6 +148,12 @@ def reshaped(store: Store, given: Sequence[int], wanted: Sequence[int]) -> Itera
         editor = _editor(store)
         editor.replace(store.value, f"{parenthesised(store.syntax, store.value)}.reshape({_shape(store, wanted)})")
         yield suggested("Reshape the value", editor)
+
+
+def with_other_ones(store: Store, given: Sequence[int], wanted: Sequence[int]) -> Iterator[Fix | None]:
+    """Changes that give a value a shape that differs in dimensions of size 1, best first."""
+    yield from _reduction(store, given, wanted)
+    yield _ones(store, given, wanted)
 
 
 def _editor(store: Store) -> Editor:
