@@ -57,6 +57,8 @@ SPECIFICITY = 70
 SITES = (
     ("jax/_src/pallas/pallas_call.py", "_pallas_call_jvp_rule"),
     ("jax/_src/pallas/core.py", "axis_frame"),
+    ("jax/_src/state/primitives.py", "_swap_jvp"),
+    ("jax/_src/state/discharge.py", "_run_state_jvp"),
 )
 
 _AD = "jax/_src/interpreters/ad.py"

@@ -58,6 +58,7 @@ SPECIFICITY = 35
 _ARRAY = f"{MGPU}fragmented_array.py"
 SITES = (
     (_ARRAY, "Tiling.tile_shape.<locals>.fail"),
+    (_ARRAY, "Tiling.tile_nested_shape_strides.<locals>.fail_if"),
     (_ARRAY, "_tiled_wgmma_layout"),
     (_ARRAY, "FragmentedArray.load_strided"),
     (_ARRAY, "FragmentedArray._store_untiled_splat"),
@@ -115,7 +116,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             "int8 before the launch, or the value before it is stored."
         )
         return finding(__name__, fault, context, narrowed(place, context), text)
-    fits_not = raised_in(fault, _ARRAY, "fail", "_tiled_wgmma_layout") or raised_in(
+    fits_not = raised_in(fault, _ARRAY, "fail", "fail_if", "_tiled_wgmma_layout") or raised_in(
         fault, INFERENCE, "_layout_cast_constraint_system"
     )
     if fits_not and shape is not None:

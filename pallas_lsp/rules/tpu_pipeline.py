@@ -221,6 +221,13 @@ _ROWS = (
     ),
     Row(
         _PIPELINE,
+        ("emit_pipeline.<locals>.wrapped",),
+        "The pipeline makes its buffers itself: leave `allocations` out.",
+        "`allocations` are not",
+        at=_given("allocations"),
+    ),
+    Row(
+        _PIPELINE,
         ("emit_pipeline", "_emit_pipeline"),
         "`core_axis` and `core_axis_name` say the same: give only one of them.",
         "core_axis",

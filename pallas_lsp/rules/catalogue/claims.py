@@ -12,7 +12,19 @@ from pallas_lsp.rules.base import registry
 from pallas_lsp.rules.catalogue.sites import HOLE, Site
 
 # What a value in a message may look like, for the patterns that ask for it.
-_VALUES = ("8", "(8, 8)", "[8, 8]", "float32", "name", "f32[8,8]", "1", "", "'name'", "i8")
+_VALUES = (
+    "8",
+    "<class 'jax._src.pallas.core.Name'>",
+    "(8, 8)",
+    "[8, 8]",
+    "float32",
+    "name",
+    "f32[8,8]",
+    "1",
+    "",
+    "'name'",
+    "i8",
+)
 
 
 @dataclass(frozen=True)
