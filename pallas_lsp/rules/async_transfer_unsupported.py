@@ -25,7 +25,8 @@ Mosaic GPU; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `_async_store_smem_op_lowering_rule` and `_mgpu_async_prefetch_op_lowering_rule` in
-`jax/experimental/mosaic/gpu/dialect_lowering.py`.
+`jax/experimental/mosaic/gpu/dialect_lowering.py`; `FragmentedArray.store_tiled_async` in
+`jax/experimental/mosaic/gpu/fragmented_array.py`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,20 @@ _ROWS = (
         "bits.",
         r"Transfer of (?P<got>\d+) bits is not divisible by (?P<step>\d+)",
         at=((0, "src"),),
+    ),
+    Row(
+        f"{MGPU}fragmented_array.py",
+        ("FragmentedArray.store_tiled_async",),
+        "`{source}` stores a value whose layout an asynchronous store cannot take apart: cast it to a tiled layout in "
+        "which each thread holds 4, 8 or 16 neighbouring bytes.",
+        "register bitwidth|Replicated dimensions",
+        at=((0, "src"),),
+    ),
+    Row(
+        f"{MGPU}fragmented_array.py",
+        ("FragmentedArray.store_tiled_async",),
+        "`{source}` stores into the memory of several devices, which an asynchronous store cannot.",
+        "Multimem refs",
     ),
     Row(
         _DIALECT,

@@ -41,7 +41,7 @@ from pallas_lsp.model import Fault, Finding, Fix
 from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.shared import keyword_edits, site_table
-from pallas_lsp.rules.shared.gpu_operands import MGPU, PLGPU
+from pallas_lsp.rules.shared.gpu_operands import MGPU, PLGPU, PRIMITIVES
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import Details, Row
 from pallas_lsp.source.edits import Editor
@@ -135,6 +135,12 @@ _ROWS = (
         "`{source}` works on a swizzled or deeply tiled ref, whose elements an atomic operation cannot address: use a "
         "ref without transforms.",
         "Base index computation|Tiling too complicated",
+    ),
+    Row(
+        PRIMITIVES,
+        ("_multimem_load_reduce_lowering_rule",),
+        "Nothing tells how `{source}` is spread over the threads: cast it with `plgpu.layout_cast`.",
+        "infer the output layout",
     ),
     Row(
         _UTILS,

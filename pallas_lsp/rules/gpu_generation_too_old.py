@@ -51,6 +51,14 @@ _ROWS = (
         "only supported on Hopper",
     ),
     Row(
+        f"{MGPU}launch_context.py",
+        ("LaunchContext.async_copy",),
+        "`{source}` is made without the copy engine, for a GPU before the Hopper generation: so it copies 2-D arrays "
+        "in tiles of (8, swizzle), without a barrier.",
+        "^$|Only 2D copies implemented",
+        exceptions=("NotImplementedError",),
+    ),
+    Row(
         f"{MGPU}mma.py",
         ("_mma_single_tile",),
         "`{source}` multiplies float64, which GPUs before the Hopper generation cannot do in this way: use float32.",

@@ -117,9 +117,6 @@ _CORE_FUNCTIONS = (
     "BlockSpec.to_block_mapping",
     "_check_no_semaphore_outputs",
     "kernel.<locals>.wrapper",
-    "Im2ColTransform.__post_init__",
-    "Im2ColTransform.transform_type",
-    "im2col_ref",
     "TMEMLayout.to_mgpu",
     "SomeLayout.to_mgpu",
     "Barrier.get_array_aval",
@@ -144,8 +141,6 @@ SITES = (
     (_UTILS, "_debug_scalar_ty_format"),
     (f"{MGPU}layout_inference.py", "dynamic_gcd"),
     (f"{MGPU}fragmented_array.py", "FragmentedArray._store_register_atomic"),
-    (f"{MGPU}fragmented_array.py", "concatenate"),
-    (f"{MGPU}fragmented_array.py", "FragmentedArray.store_tiled_async"),
     (f"{MGPU}mma.py", "mma"),
     (f"{MGPU}mma.py", "MMALayouts.for_shape"),
 )
@@ -242,15 +237,14 @@ _TOLD = (
     ),
     (r"[Mm]etadata", "The metadata of a sparse product are uint2 values of shape (m, k // 4, 2)."),
     (r"No valid out swizzle", "The last dimension is no multiple of 16 bytes, so no swizzle fits it."),
-    (
-        r"im2col_ref|window_shape|pad_lo|padding\[",
-        "The window of an im2col view does not fit its array: 1 to 3 spatial dimensions, a (low, high) pair of "
-        "non-negative paddings for each, windows within the limits of the GPU.",
-    ),
+    (r"Cannot nest", "A kernel on the warps of a block cannot start another one inside: `{source}` is in one already."),
+    (r"Implicit broadcast", "`{source}` chooses with a condition of another shape: broadcast it first."),
+    (r"Unimplemented transforms", "`{source}` takes a whole ref, not a slice or another view of one."),
     (
         r"inline_mgpu|return type|Expected a FragmentedArray|Mismatched type|type mismatch|mismatch: expected|"
         r"Unexpected type|"
-        r"Unexpected layout|Output layout|Expected 0D|WGSplat",
+        r"Unexpected layout|Output layout|Expected 0D|WGSplat|Transform mismatch|Not all transforms|"
+        r"^Expected .* but got",
         "The values that a `plgpu.inline_mgpu` block gets or returns are not those that `arg_types` and "
         "`return_type` say: same tree, shape, element type and layout.",
     ),
@@ -267,7 +261,7 @@ _TOLD = (
     ),
     (r"accumulator_ilp", "`accumulator_ilp` is a positive number."),
     (
-        r"Incompatible shapes for matrix|[Oo]perand dtypes must match|accumulators? (?:was|supported)|operand type|"
+        r"Incompatible shapes for matrix|[Oo]perand dtypes must match|[Aa]ccumulators? (?:was|supported)|operand type|"
         r"m_warps|"
         r"MMALayouts|[MNK] mismatch|Dtype mismatch",
         "The operands of `plgpu.mma` do not fit together: (m, k) by (k, n), one element type, an accumulator of "
@@ -290,6 +284,15 @@ _TOLD = (
 )
 
 
+_SILENT = {
+    "lower_pipelined_jaxpr_to_module": "`dimension_semantics` has one entry for each dimension of the grid; leave it "
+    "out for a kernel without blocks.",
+    "_semaphore_signal_multicast_lowering": "`{source}` signals several devices, which is there with "
+    "`lowering_semantics=plgpu.LoweringSemantics.Lane` only.",
+    "debug_print": "`{source}` prints a value of a type that a kernel cannot print.",
+}
+
+
 def judge(fault: Fault, context: Context) -> Finding | None:
     site = fault.site
     if site is None:
@@ -299,11 +302,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     place = context.locate(fault)
     source = short(context.source(place), 50)
-    if last == "lower_pipelined_jaxpr_to_module" and not fault.message:
-        text = (
-            "`dimension_semantics` has one entry for each dimension of the grid; leave it out for a kernel without "
-            "blocks."
-        )
+    if last in _SILENT and not fault.message:
+        text = _SILENT[last].format(source=source)
         return finding(__name__, fault, context, narrowed(place, context), text)
     for pattern, text in _TOLD:
         match = re.search(pattern, fault.message)

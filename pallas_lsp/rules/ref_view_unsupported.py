@@ -226,6 +226,14 @@ _TOLD = (
     ),
     (r"negative bounds", "`{view}` counts from the end, which is not supported here: write the positive index."),
     (r"out of bounds", "`{view}` lies outside of the ref."),
+    (r"dims and idxs", "`plgpu.cluster_ref` takes one index for each of its dimensions of the cluster."),
+    (
+        r"batch_size|[Ss]licing batch|Unsupported (?:ndim|shape)",
+        "`{view}` is a ref of a launch that `jax.vmap` maps, whose layout{tiles} has no room for the batch: make the "
+        "batch an axis of the grid.",
+    ),
+    (r"Unsupported dtype", "A `plgpu.RefUnion` holds arrays of whole bytes; `{view}` is none."),
+    (r"Cannot apply tiling|Cannot apply", "The tiles{tiles} of `{view}` do not divide its shape."),
     (
         r"(?i)until|unswizz|transform",
         "`{view}` is a view of a ref{tiles} that this operation does not support: give it the ref as it was "
@@ -238,6 +246,10 @@ _TOLD = (
 )
 
 
+# What jax means where it says nothing.
+_SILENT = {"commute_reshape": "reshape", "merge_indexers": "int_indexer_shape", "_ensure_idx_fa": "int_indexer_shape"}
+
+
 def judge(fault: Fault, context: Context) -> Finding | None:
     site = fault.site
     if site is None or not _covers(site.file, site.function):
@@ -248,8 +260,9 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     tiles = ""
     if tiled is not None and tiled.allocation is not None and tiled.allocation.tiling:
         tiles = f" (tiles of ({', '.join(map(str, tiled.allocation.tiling))}))"
+    said = fault.message or _SILENT.get(site.function.rpartition(".")[2], "")
     for pattern, text in _TOLD:
-        if re.search(pattern, fault.message):
+        if re.search(pattern, said):
             related = tiled.related(context, "The ref is allocated here.") if tiled is not None else ()
             told = text.format(view=view, tiles=tiles)
             return finding(__name__, fault, context, narrowed(place, context), told, related)

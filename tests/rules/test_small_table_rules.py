@@ -42,6 +42,27 @@ CASES = [
         "before the Hopper generation",
     ),
     (
+        "mosaic-gpu-launch-unsupported",
+        ("jax/_src/pallas/mosaic_gpu/lowering.py", "_core_map_lowering_rule"),
+        "Cannot nest core_maps. Already under core_map with warp_axis_name w.",
+        CALL,
+        "is in one already",
+    ),
+    (
+        "mosaic-gpu-launch-unsupported",
+        ("jax/_src/pallas/mosaic_gpu/primitives.py", "_semaphore_signal_multicast_lowering"),
+        "",
+        CALL,
+        "LoweringSemantics.Lane",
+    ),
+    (
+        "ref-view-unsupported",
+        ("jax/_src/pallas/mosaic_gpu/core.py", "UntilingTransform.commute_reshape"),
+        "",
+        CALL,
+        "breaks its tiles apart",
+    ),
+    (
         "tpu-memory-space-conflict",
         (REGISTRATION, "_resolve_memory_spaces"),
         "In/out memory space conflict for alias 0->1: MemorySpace.VMEM != MemorySpace.HBM",

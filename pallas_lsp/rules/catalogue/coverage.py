@@ -17,7 +17,7 @@ TOLD, CLAIMED = "told", "claimed"
 
 @dataclass(frozen=True)
 class Assigned:
-    """A reachable site and the rule that explains it.
+    """A reachable site and the rule that explains it, or the rules that claim it.
 
     ``how``: ``told`` where the rule answers to the raise alone, ``claimed`` where it declares the site and asks for
     facts of the program besides, empty for the fall-back.
@@ -59,7 +59,7 @@ def _rule(site: Site, every: Sequence[Claim]) -> tuple[str, str]:
     if told is not None:
         return told, TOLD
     claimed = claims.of(site, every)
-    return (claimed[0], CLAIMED) if claimed else (FALLBACK, "")
+    return (", ".join(claimed), CLAIMED) if claimed else (FALLBACK, "")
 
 
 def count(rows: Iterable[Row], assigned: Iterable[Assigned]) -> dict[str, Count]:
