@@ -25,7 +25,7 @@ jnp.concatenate([a, b], axis=1)
 This rule offers no fix: storing both parts next to each other in SMEM is often better than a layout.
 
 ## Applies to
-Mosaic GPU; jax 0.10, 0.11 and 0.12.
+Mosaic GPU; jax 0.11 and 0.12 (0.10 has no concatenation).
 
 ## Source
 `concatenate` in `jax/experimental/mosaic/gpu/fragmented_array.py`.

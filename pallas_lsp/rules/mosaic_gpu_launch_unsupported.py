@@ -81,6 +81,7 @@ _LOWER = (
     "_i64_constant",
     "_run_state_lowering_rule",
     "_axis_index_rule",
+    "_relayout_lowering_lane",
 )
 _PRIMS = (
     "_semaphore_signal_lowering_rule",
@@ -238,6 +239,7 @@ _TOLD = (
     (r"[Mm]etadata", "The metadata of a sparse product are uint2 values of shape (m, k // 4, 2)."),
     (r"No valid out swizzle", "The last dimension is no multiple of 16 bytes, so no swizzle fits it."),
     (r"Cannot nest", "A kernel on the warps of a block cannot start another one inside: `{source}` is in one already."),
+    (r"relayout_p", "`{source}` is a cast that lane semantics does not have: use `plgpu.layout_cast`."),
     (r"Implicit broadcast", "`{source}` chooses with a condition of another shape: broadcast it first."),
     (r"Unimplemented transforms", "`{source}` takes a whole ref, not a slice or another view of one."),
     (

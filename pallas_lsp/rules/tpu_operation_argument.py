@@ -68,6 +68,14 @@ def _told(details: Details) -> str:
 
 _ROWS = (
     Row(
+        "jax/_src/pallas/mosaic/lowering.py",
+        ("_run_scoped_lowering_rule",),
+        "Memory that `pl.run_scoped` allocates on a TPU belongs to one core: leave `collective_axes` out.",
+        "collective axes",
+        at=((None, "collective_axes"),),
+        fixes=lambda d: keyword_edits.remove_keyword(d.spot, "collective_axes", "Leave `collective_axes` out"),
+    ),
+    Row(
         _FILE,
         ("roll",),
         "`shift` cannot be negative: rotate by the size of the axis minus the shift, which is the same.",

@@ -16,9 +16,9 @@ def _joined(value: str, out: str) -> str:
 COLUMNS = "jnp.concatenate([x[...], x[...]], axis=1)"
 MIXED = "jnp.concatenate([x[...], plgpu.layout_cast(x[...], plgpu.Layout.WGMMA)], axis=0)"
 GIVEN = {
-    "columns": Case(_joined(COLUMNS, "(128, 256)"), COLUMNS, ("row by row",), since=(0, 12)),
+    "columns": Case(_joined(COLUMNS, "(128, 256)"), COLUMNS, ("row by row",), since=(0, 11)),
     "mixed": Case(_joined(MIXED, "(256, 128)"), MIXED, ("in different ways",), since=(0, 12)),
-    "right": Case(_joined("jnp.concatenate([x[...], x[...]], axis=0)", "(256, 128)"), rule="", since=(0, 12)),
+    "right": Case(_joined("jnp.concatenate([x[...], x[...]], axis=0)", "(256, 128)"), rule="", since=(0, 11)),
 }
 RULE = cases("concatenation-layout", GIVEN)
 

@@ -42,6 +42,36 @@ CASES = [
         "before the Hopper generation",
     ),
     (
+        "gpu-generation-too-old",
+        (f"{MGPU}launch_context.py", "LaunchContext.async_copy"),
+        "Only 2D copies implemented",
+        CALL,
+        "without the copy engine",
+    ),
+    (
+        "tmem-layout-not-divisible",
+        (f"{MGPU}layout_inference.py", "_tcgen05_mma_constraint_system.<locals>.assign_scaled_layout"),
+        "Cannot assign TMEMLayout(layout=TMEMLayout(tiling=Tiling(tiles=((128, 4), (32, 4))), warp_dims=(-4,))) to "
+        "scale_operand=Value(%3) with shape (64, 4).",
+        CALL,
+        "tiles of (128, 4)",
+    ),
+    (
+        "tmem-layout-not-divisible",
+        (f"{MGPU}layout_inference.py", "_tmem_layout_cast_constraint_system"),
+        "Cannot cast to TMEM layout TMEMLayout(tiling=Tiling(tiles=((128, 8), (32, 8)))) in op: the layout is not "
+        "compatible with the operand shape (64, 12).",
+        CALL,
+        "of shape (64, 12), which does not divide into tiles of (128, 8)",
+    ),
+    (
+        "tpu-operation-argument",
+        ("jax/_src/pallas/mosaic/lowering.py", "_run_scoped_lowering_rule"),
+        "run_scoped lowering does not support collective axes",
+        '"c"',
+        "belongs to one core",
+    ),
+    (
         "mosaic-gpu-launch-unsupported",
         ("jax/_src/pallas/mosaic_gpu/lowering.py", "_core_map_lowering_rule"),
         "Cannot nest core_maps. Already under core_map with warp_axis_name w.",
@@ -81,7 +111,8 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "site", "message", "marked", "says"), CASES)
 def test_what_is_said(rule: str, site: tuple[str, str], message: str, marked: str, says: str) -> None:
-    fault = made.fault(made.frame(TEXT, CALL), site=site, message=message, stage=Stage.LOWER)
+    exception = "builtins.NotImplementedError"
+    fault = made.fault(made.frame(TEXT, CALL), site=site, message=message, stage=Stage.LOWER, exception=exception)
     context = made.context(TEXT)
     (finding,) = judge((fault,), context)
     assert (finding.rule, context.source(finding.location)) == (rule, marked)

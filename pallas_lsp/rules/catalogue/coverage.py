@@ -12,15 +12,15 @@ from pallas_lsp.rules.catalogue.evidence import INTERNAL, UNCLASSIFIED
 from pallas_lsp.rules.catalogue.record import Row
 from pallas_lsp.rules.catalogue.sites import Site
 
-TOLD, CLAIMED = "told", "claimed"
+TOLD, ECHOED, CLAIMED = "told", "echoed", "claimed"
 
 
 @dataclass(frozen=True)
 class Assigned:
     """A reachable site and the rule that explains it, or the rules that claim it.
 
-    ``how``: ``told`` where the rule answers to the raise alone, ``claimed`` where it declares the site and asks for
-    facts of the program besides, empty for the fall-back.
+    ``how``: ``told`` where the rule answers to the raise alone, ``echoed`` where it does so with jax's own words,
+    ``claimed`` where it declares the site and asks for facts of the program besides, empty for the fall-back.
     """
 
     row: Row
@@ -33,12 +33,13 @@ class Count:
     sites: int = 0
     reachable: int = 0
     told: int = 0
+    echoed: int = 0
     claimed: int = 0
     unclassified: int = 0
 
     @property
     def fallback(self) -> int:
-        return self.reachable - self.told - self.claimed
+        return self.reachable - self.told - self.echoed - self.claimed
 
     @property
     def share(self) -> float:
@@ -57,7 +58,7 @@ def assign(rows: Iterable[Row], every: Sequence[Claim]) -> Iterator[Assigned]:
 def _rule(site: Site, every: Sequence[Claim]) -> tuple[str, str]:
     told = trial.told_by(site)
     if told is not None:
-        return told, TOLD
+        return told.rule, ECHOED if told.echoed else TOLD
     claimed = claims.of(site, every)
     return (", ".join(claimed), CLAIMED) if claimed else (FALLBACK, "")
 
@@ -73,13 +74,14 @@ def count(rows: Iterable[Row], assigned: Iterable[Assigned]) -> dict[str, Count]
         one = found[each.row.site.file]
         one.reachable += 1
         one.told += each.how == TOLD
+        one.echoed += each.how == ECHOED
         one.claimed += each.how == CLAIMED
     return found
 
 
 def table(counts: dict[str, Count]) -> str:
     """The counts as text, a line a file, and the sums of folders and of all."""
-    lines = [f"{'sites':>6} {'reach':>6} {'told':>6} {'claim':>6} {'fall':>6} {'rules':>6} {'open':>5}"]
+    lines = [f"{'sites':>6} {'reach':>6} {'told':>6} {'claim':>6} {'echo':>6} {'fall':>6} {'rules':>6} {'open':>5}"]
     groups: dict[str, Count] = {}
     for file, one in counts.items():
         lines.append(f"{_numbers(one)}  {file}")
@@ -100,10 +102,10 @@ def _group(file: str) -> str:
 
 
 def _add(total: Count, one: Count) -> None:
-    for name in ("sites", "reachable", "told", "claimed", "unclassified"):
+    for name in ("sites", "reachable", "told", "echoed", "claimed", "unclassified"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
 
 
 def _numbers(one: Count) -> str:
-    values = (one.sites, one.reachable, one.told, one.claimed, one.fallback)
+    values = (one.sites, one.reachable, one.told, one.claimed, one.echoed, one.fallback)
     return " ".join(f"{value:6}" for value in values) + f" {one.share:6.1%} {one.unclassified:5}"

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pallas_lsp import model
-from pallas_lsp.model import Fault, Snapshot, Stage
-from pallas_lsp.rules.base import FALLBACK, registry
+from pallas_lsp.model import Fault, Finding, Snapshot, Stage
+from pallas_lsp.rules.base import FALLBACK, Judge, registry
 from pallas_lsp.rules.catalogue.claims import samples
 from pallas_lsp.rules.catalogue.sites import Site
 from pallas_lsp.rules.context import Context
+from pallas_lsp.rules.messages import clean
 
 _NOTHING = Context(Snapshot({}, ()))
 
 
-def told_by(site: Site) -> str | None:
+_SHORT = 12
+"""Of fewer letters a message may stand in another by chance."""
+
+
+class Told(NamedTuple):
+    rule: str
+    echoed: bool
+    """Whether the rule passes jax's own words on, with something around them."""
+
+
+def told_by(site: Site) -> Told | None:
     """The rule that explains a fault raised there without any fact of the program; None where only the fall-back does.
 
     Rules that need facts (operands, the text) stay silent here, so that a None says nothing against a claim.
     """
     for message in samples(site.text) if not site.silent else ("",):
         for rule in registry():
-            if rule.name != FALLBACK and _speaks(rule.judge, _fault(site, message)):
-                return rule.name
+            found = _judged(rule.judge, _fault(site, message)) if rule.name != FALLBACK else None
+            if found is not None:
+                said = clean(message).lower().rstrip(".")
+                return Told(rule.name, len(said) > _SHORT and said in found.message.lower())
     return None
 
 
-def _speaks(judge: object, fault: Fault) -> bool:
+def _judged(judge: Judge, fault: Fault) -> Finding | None:
     try:
-        return callable(judge) and judge(fault, _NOTHING) is not None
+        return judge(fault, _NOTHING)
     except Exception:
-        return False  # it asked for a fact that a real fault has
+        return None  # it asked for a fact that a real fault has
 
 
 def _fault(site: Site, message: str) -> Fault:
