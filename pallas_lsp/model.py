@@ -76,10 +76,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The open documents at one moment, by absolute path, and the workspace folders."""
+    """The open documents at one moment, by absolute path, and the workspace folders.
+
+    ``memo``: what was found out about files on the disk, which is forgotten after moments (``source/workspace.py``).
+    """
 
     documents: Mapping[str, Document] = field(default_factory=dict)
     roots: tuple[str, ...] = ()
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

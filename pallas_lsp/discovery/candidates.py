@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pallas_lsp.discovery.index import Index
@@ -20,8 +22,11 @@ from pallas_lsp.source.syntax import parse
 from pallas_lsp.source.workspace import read_text
 
 MOST_TESTS_PER_FILE = 16
+MOST_FILES = 32
+"""The files with tests that are parsed, the likeliest ones."""
 MOST_MODULES = 30
 """The modules between the checked file and its tests through which the names of entries are followed."""
+_WORD = re.compile(r"[^\W\d]\w*")
 _DIRECT = 2
 """What a name of the checked file weighs in a test, where a name of a module that uses it weighs 1."""
 
@@ -42,31 +47,56 @@ def find(
     stem = Path(path).stem.strip("_")
     importers = list(index.importers(os.path.realpath(path)))
     weights = _weights(index, snapshot, importers, entries)
-    tests: list[tuple[tuple[int, ...], str, dict[str, int]]] = []
-    scripts: list[tuple[tuple[int, ...], str]] = []
+    tests: list[_Found] = []
+    scripts: list[_Found] = []
     for importer, distance in importers:
         entry = index.entries[importer]
-        if not (entry.test or entry.script):
-            continue
-        mentions = _mentions(snapshot, importer, weights)
-        named = max(mentions.values(), default=0)
-        away = 0 if stem in Path(importer).name else 1
-        rank = (0 if named >= _DIRECT else 1 if named else 2, distance, away, -named)
-        if entry.test:
-            tests.append((rank, importer, mentions))
-        else:
-            scripts.append((rank, importer))
-    tests.sort(key=lambda each: each[:2])
-    ordered = [(_tests_of(snapshot, file, mentions), mentions) for _, file, mentions in tests]
-    for drivers, _ in ordered:
-        if drivers:
-            yield drivers[:MOST_TESTS_PER_FILE]
-    for drivers, mentions in ordered:
-        more = tuple(driver for driver in drivers[MOST_TESTS_PER_FILE:] if mentions.get(driver.name))
+        if entry.test or entry.script:
+            named = _named(snapshot, importer, weights)
+            away = 0 if stem in Path(importer).name else 1
+            rank = (_DIRECT - max(named, default=0), distance, away, -sum(named))
+            (tests if entry.test else scripts).append(_Found(rank, importer))
+    tests.sort(key=lambda each: (each.rank, each.file))
+    yield from _tests(snapshot, tests[:MOST_FILES], weights, stem)
+    for each in sorted(scripts, key=lambda each: (each.rank, each.file)):
+        yield (Driver(f"script:{each.file}", "script", each.file),)
+
+
+@dataclass
+class _Found:
+    """A file that imports the checked one: its rank is how little it names, the length of the imports, its name."""
+
+    rank: tuple[int, int, int, int]
+    file: str
+    mentions: dict[str, int] = field(default_factory=dict)
+    drivers: tuple[Driver, ...] = ()
+
+
+def _tests(snapshot: Snapshot, files: list[_Found], weights: dict[str, int], stem: str) -> Iterator[tuple[Driver, ...]]:
+    """The tests of files: the likeliest of each, then more of them."""
+    for each in files:
+        each.mentions = _mentions(snapshot, each.file, weights)
+        each.drivers = _tests_of(snapshot, each.file, each.mentions)
+        if each.drivers:
+            yield each.drivers[:MOST_TESTS_PER_FILE]
+    for each in files:
+        more = tuple(driver for driver in each.drivers[MOST_TESTS_PER_FILE:] if each.mentions.get(driver.name))
         if more:
             yield more[: 2 * MOST_TESTS_PER_FILE]
-    for _, file in sorted(scripts):
-        yield (Driver(f"script:{file}", "script", file),)
+    for each in files:
+        # What a module registers when it is imported is used without its name.
+        unnamed = _others(each, stem) if each.rank[1] == 1 else ()
+        if unnamed:
+            yield unnamed
+
+
+def _named(snapshot: Snapshot, file: str, weights: dict[str, int]) -> list[int]:
+    """The weights of the names that are words of a file."""
+    try:
+        words = set(_WORD.findall(read_text(snapshot, file)))
+    except (OSError, ValueError, SyntaxError):
+        return []
+    return [weight for name, weight in weights.items() if name in words]
 
 
 def _weights(
@@ -108,27 +138,39 @@ def _tests_of(snapshot: Snapshot, file: str, mentions: dict[str, int]) -> tuple[
     return tuple(Driver(f"pytest:{file}::{driver.name}", "pytest", file, driver.name) for driver in found)
 
 
+def _others(found: _Found, stem: str) -> tuple[Driver, ...]:
+    """Tests of a file that seem to reach no launch, those with a name like the module's first."""
+    names = [name for name in found.mentions if name and name not in {driver.name for driver in found.drivers}]
+    names.sort(key=lambda name: stem.lower() not in name.lower())
+    file = found.file
+    return tuple(Driver(f"pytest:{file}::{name}", "pytest", file, name) for name in names[:MOST_TESTS_PER_FILE])
+
+
 def _mentions(snapshot: Snapshot, file: str, weights: dict[str, int]) -> dict[str, int]:
     """How much each test of a file names the entries, itself or in the helpers that it uses; the file under ``""``."""
     try:
-        text = read_text(snapshot, file)
-        if not any(entry in text for entry in weights):
-            return {}
-        syntax = parse(text)
+        syntax = parse(read_text(snapshot, file))
     except (OSError, ValueError, SyntaxError):
         return {}
+    helpers: dict[str, set[str]] = {}
+    for node in ast.walk(syntax.tree):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test"):
+            helpers.setdefault(node.name, set()).update(_names(node))
 
     def weight(node: ast.AST) -> int:
-        return sum(weights.get(name, 0) for name in _names(node))
+        return sum(weights.get(name, 0) for name in _closure(_names(node), helpers))
 
-    helpers = {
-        node.name: weight(node)
-        for node in syntax.tree.body
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test")
-    }
-    found = {"": weight(syntax.tree)}
-    for name, nodes in test_nodes(syntax):
-        found[name] = weight(nodes[0]) + sum(helpers.get(used, 0) for used in _names(nodes[0]))
+    return {"": weight(syntax.tree), **{name: weight(nodes[0]) for name, nodes in test_nodes(syntax)}}
+
+
+def _closure(names: set[str], helpers: dict[str, set[str]]) -> set[str]:
+    """The names with those that the helpers among them use."""
+    found = set(names)
+    pending = list(names)
+    while pending:
+        new = helpers.get(pending.pop(), set()) - found
+        found |= new
+        pending += new
     return found
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pallas_lsp.discovery import candidates
 from pallas_lsp.discovery.index import Index
@@ -16,7 +17,7 @@ from pallas_lsp.discovery.roots import workspace_of
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.reading import Reading
-from pallas_lsp.model import Backend, Capture, Driver, Launch, Snapshot
+from pallas_lsp.model import Backend, Capture, Driver, DriverOutcome, Launch, Snapshot
 from pallas_lsp.recorder.store import Recordings
 from pallas_lsp.source.drivers import find_drivers
 from pallas_lsp.source.guess import guess_drivers
@@ -26,10 +27,27 @@ MOST_SECONDS = 120.0
 SHAPES_PER_KERNEL = 3
 MOST_BATCHES_AGAIN = 3
 """The files whose tests run again with another GPU answering."""
+_PAUSE = 20.0
+"""After a search that did not reach everything, how many times its duration an edited text waits for the next one."""
+_LEAST_PAUSE = 30.0
 
 Run = Callable[[str, tuple[Driver, ...]], Awaitable[Outcome]]
 """Runs drivers (path of the file that is executed, drivers)."""
 OnBatch = Callable[[tuple[Driver, ...], Outcome], None]
+
+
+@dataclass(frozen=True)
+class _Fruitless:
+    """A search that did not reach everything: what it saw, until when that holds for other texts, how drivers ended."""
+
+    state: str
+    text: str
+    until: float
+    ran: tuple[Driver, ...]
+    ended: Mapping[str, DriverOutcome]
+
+    def holds(self, state: str, text: str) -> bool:
+        return self.state == state and (self.text == text or time.monotonic() < self.until)
 
 
 class Elsewhere:
@@ -41,7 +59,7 @@ class Elsewhere:
         self._memory = Memory()
         self._recordings = Recordings()
         self._indexes: dict[str, Index] = {}
-        self._fruitless: dict[str, str] = {}
+        self._fruitless: dict[str, _Fruitless] = {}
 
     async def known(self, snapshot: Snapshot, path: str) -> tuple[Driver, ...]:
         """The drivers elsewhere that reached the launches of a file before, and the calls that were recorded."""
@@ -68,26 +86,28 @@ class Elsewhere:
         loop = asyncio.get_running_loop()
         index = await loop.run_in_executor(self._threads, self._index, snapshot, path)
         state = await loop.run_in_executor(self._threads, index.state, path)
-        if self._fruitless.get(path) == state:
-            return (), outcome
+        before = self._fruitless.get(path)
+        if before is not None and before.holds(state, reading.text):
+            outcome.drivers = {**before.ended, **outcome.drivers}
+            return before.ran, outcome
         lines = [launch.location.range.start.line + 1 for launch in unreached(reading.launches, outcome)]
         remembered = await loop.run_in_executor(self._threads, self._memory.drivers, snapshot, path) or ()
         scripts = [(driver,) for driver in remembered if driver.kind == "script"]
-        batches = await loop.run_in_executor(
-            self._threads, lambda: _first([*scripts, *candidates.find(index, snapshot, path, lines)])
-        )
         ran: list[Driver] = []
         started = time.monotonic()
-        again = [batch for batch in batches if batch[0].kind == "pytest"][:MOST_BATCHES_AGAIN]
-        others = [_for_target(batch, target) for target in _other_targets(reading, targets) for batch in again]
-        for number, batch in enumerate([*batches, *others]):
-            left = unreached(reading.launches, outcome)
-            if not left or time.monotonic() - started > MOST_SECONDS:
+        found = itertools.chain(scripts, candidates.find(index, snapshot, path, lines))
+        batches = _with_targets(found, _other_targets(reading, targets))
+        number = 0
+        # The next one is looked for when those before it did not suffice.
+        while (left := unreached(reading.launches, outcome)) and time.monotonic() - started < MOST_SECONDS:
+            batch = await loop.run_in_executor(self._threads, next, batches, None)
+            if batch is None:
                 break
             if batch[0].target and not any(launch.backend in _TARGETED for launch in left):
                 continue
             executed, drivers = self._prepared(snapshot, path, batch)
             if drivers:
+                number += 1
                 outcome = (await run(executed, drivers)).after(outcome, str(number))
                 ran += drivers
                 on_batch(tuple(ran), outcome)
@@ -95,7 +115,10 @@ class Elsewhere:
         if useful:
             await loop.run_in_executor(self._threads, self._memory.remember, snapshot, path, useful)
         if unreached(reading.launches, outcome):
-            self._fruitless[path] = state
+            seconds = time.monotonic() - started
+            until = time.monotonic() + max(_LEAST_PAUSE, _PAUSE * seconds)
+            ended = {driver: each for driver, each in outcome.drivers.items() if driver in {d.id for d in ran}}
+            self._fruitless[path] = _Fruitless(state, reading.text, until, tuple(ran), ended)
         return tuple(ran), outcome
 
     async def guesses(self, snapshot: Snapshot, path: str, launches: Sequence[Launch]) -> tuple[Driver, ...]:
@@ -133,15 +156,20 @@ class Elsewhere:
         return script, tuple(replace(driver, id=f"script:{script}:{driver.kind}") for driver in own)
 
 
-def _first(batches: Iterable[tuple[Driver, ...]]) -> list[tuple[Driver, ...]]:
-    found: list[tuple[Driver, ...]] = []
-    for batch in batches:
-        if batch in found:
+def _with_targets(batches: Iterator[tuple[Driver, ...]], targets: Sequence[str]) -> Iterator[tuple[Driver, ...]]:
+    """The first batches, and the tests of the very first again for other GPUs."""
+    again: list[tuple[Driver, ...]] = []
+    known: list[tuple[Driver, ...]] = []
+    for batch in itertools.islice(batches, MOST_BATCHES):
+        if batch in known:
             continue
-        found.append(batch)
-        if len(found) == MOST_BATCHES:
-            break
-    return found
+        known.append(batch)
+        yield batch
+        if batch[0].kind == "pytest" and len(again) < MOST_BATCHES_AGAIN:
+            again.append(batch)
+    for target in targets:
+        for batch in again:
+            yield tuple(replace(each, id=f"{each.id}@{target}", target=target) for each in batch)
 
 
 _TARGETED = (Backend.MOSAIC_GPU, Backend.ANY)
@@ -163,10 +191,6 @@ def gpu_of(text: str, targets: Mapping[str, Sequence[str]]) -> str:
     """The GPU that answers for a file first: Blackwell where its instructions are named."""
     wanted = list(targets.get("mosaic_gpu", ())) or ["9.0"]
     return wanted[-1] if "tcgen05" in text and len(wanted) > 1 else wanted[0]
-
-
-def _for_target(batch: tuple[Driver, ...], target: str) -> tuple[Driver, ...]:
-    return tuple(replace(each, id=f"{each.id}@{target}", target=target) for each in batch)
 
 
 def unreached(launches: Sequence[Launch], outcome: Outcome) -> list[Launch]:

@@ -10,6 +10,9 @@ from pallas_lsp.engine.codec import decode
 from pallas_lsp.engine.errors import RunFailed
 from pallas_lsp.model import Capture, Driver, DriverOutcome, Fault, Stage
 
+NOT_NEEDED = "not needed"
+"""The mode of a driver that was left out, because others had reached what it may reach."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -78,8 +81,9 @@ class Outcome:
                 self.drivers.setdefault(driver, ended)
 
     def after(self, earlier: Outcome, attempt: str) -> Outcome:
-        """This run's facts together with those of the runs before it."""
-        self.keep(earlier, set(earlier.drivers), attempt)
+        """This run's facts together with those of the runs before it; what ran again counts as it ran now."""
+        again = {driver for driver, ended in self.drivers.items() if ended.mode != NOT_NEEDED}
+        self.keep(earlier, set(earlier.drivers) - again, attempt)
         self.failures = [*earlier.failures, *self.failures]
         return self
 

@@ -17,7 +17,7 @@ from pallas_lsp.source.free_names import free_names, parameter_names
 from pallas_lsp.source.launches import launch_nodes, may_launch
 from pallas_lsp.source.shape_comments import find_comments
 from pallas_lsp.source.syntax import FUNCTIONS, Syntax, parse
-from pallas_lsp.source.workspace import imported_files, read_text, resolve
+from pallas_lsp.source.workspace import imported_files, memo, read_text, resolve
 
 LIBRARIES = ("jax.experimental.pallas.ops",)
 """Packages outside the workspace whose functions launch kernels."""
@@ -152,11 +152,19 @@ def _launches(snapshot: Snapshot, path: str, binding: object, imported: dict[str
     for module in spelled:
         for file in resolve(snapshot, path, module) if module.strip(".") else ():
             text = imported.get(file)
-            if text is None:
-                continue
-            if any(map(_may_reach, (text, *imported_files(snapshot, file, text).values()))):
+            if text is not None and _reaches(snapshot, file, text):
                 return True
     return False
+
+
+def _reaches(snapshot: Snapshot, file: str, text: str) -> bool:
+    """Whether a file launches, itself or through its imports."""
+    known = memo(snapshot)
+    key = ("reaches", file, text)
+    reaches: bool | None = known.get(key)
+    if reaches is None:
+        reaches = known[key] = any(map(_may_reach, (text, *imported_files(snapshot, file, text).values())))
+    return reaches
 
 
 def _public_names(text: str) -> set[str]:
@@ -238,4 +246,4 @@ def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 def _is_test_case(syntax: Syntax, base: ast.expr) -> bool:
     name = syntax.dotted(base) or (base.attr if isinstance(base, ast.Attribute) else "")
-    return name.rpartition(".")[2].endswith("TestCase")
+    return any(word in name.rpartition(".")[2] for word in ("TestCase", "TestBase", "BaseTest"))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import io
 import os
 import re
+import time
 import tokenize
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pallas_lsp.model import Snapshot
 
@@ -22,6 +23,17 @@ _IMPORT = re.compile(
 )
 _LIMIT = 400
 """Files that are followed from one file at most."""
+_STILL = 2.0
+"""Seconds for which what was found on the disk is taken to be true."""
+
+
+def memo(snapshot: Snapshot) -> dict[object, Any]:
+    """Where to keep what follows from a snapshot and from the files on the disk: one reading asks the same often."""
+    now = time.monotonic()
+    if now - snapshot.memo.get("since", -_STILL) >= _STILL:
+        snapshot.memo.clear()
+        snapshot.memo["since"] = now
+    return snapshot.memo
 
 
 def read_text(snapshot: Snapshot, path: str) -> str:
@@ -41,6 +53,11 @@ def _read(path: str, _changed: int, _size: int) -> str:
 
 def imported_files(snapshot: Snapshot, path: str, text: str) -> dict[str, str]:
     """The workspace files that a file imports, directly or through others, with their texts; without itself."""
+    known = memo(snapshot)
+    key = ("imported", path, text)
+    before: dict[str, str] | None = known.get(key)
+    if before is not None:
+        return dict(before)
     found: dict[str, str] = {}
     pending = [(path, text)]
     while pending and len(found) < _LIMIT:
@@ -54,7 +71,8 @@ def imported_files(snapshot: Snapshot, path: str, text: str) -> dict[str, str]:
                 except (OSError, ValueError, SyntaxError):
                     continue
                 pending.append((target, found[target]))
-    return found
+    known[key] = found
+    return dict(found)
 
 
 @lru_cache(maxsize=512)
@@ -76,8 +94,17 @@ def imported_modules(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def resolve(snapshot: Snapshot, importer: str, module: str) -> Iterator[str]:
+def resolve(snapshot: Snapshot, importer: str, module: str) -> tuple[str, ...]:
     """The workspace file of a dotted name, if there is one; for a relative name as seen from the importer."""
+    known = memo(snapshot)
+    key = ("resolved", os.path.dirname(importer), module)
+    found: tuple[str, ...] | None = known.get(key)
+    if found is None:
+        found = known[key] = _resolve(snapshot, importer, module)
+    return found
+
+
+def _resolve(snapshot: Snapshot, importer: str, module: str) -> tuple[str, ...]:
     level = len(module) - len(module.lstrip("."))
     parts = [part for part in module[level:].split(".") if part]
     if level:
@@ -90,13 +117,13 @@ def resolve(snapshot: Snapshot, importer: str, module: str) -> Iterator[str]:
     else:
         bases = _bases(importer, snapshot.roots)
     if not parts or not all(part.isidentifier() for part in parts):
-        return
+        return ()
     for base in bases:
         stem = os.path.join(base, *parts)
         for candidate in (f"{stem}.py", os.path.join(stem, "__init__.py")):
             if candidate in snapshot.documents or os.path.isfile(candidate):
-                yield candidate
-                return
+                return (candidate,)
+    return ()
 
 
 def _bases(importer: str, roots: tuple[str, ...]) -> list[str]:
