@@ -29,6 +29,8 @@ JAX_KERNELS = "jax"
 OWN_DRIVERS = Path(__file__).resolve().parent.parent / "tests" / "ops"
 _PACKAGE = "jax.experimental.pallas.ops"
 _COPY = "pallas_ops"
+# What jax's tests share and its wheel leaves out: package and module.
+_SHARED = (("jax._src", "hypothesis_test_util"), ("jax._src.pallas", "pallas_test_util"))
 # Not installed: jax is the one under test, and torch brings CUDA with it.
 _LEFT_OUT = frozenset({"jax", "jaxlib", "torch", "torchvision", "triton", "libtpu", "jax-cuda12-plugin"})
 
@@ -58,7 +60,7 @@ class Environment:
             subprocess.run([self._base, "-m", "venv", str(self.folder)], check=True)
             constraints = self.folder / "constraints.txt"
             constraints.write_text(f"jax=={self.jax}\njaxlib=={self._jaxlib}\n", encoding="utf-8")
-            self._pip("jax", "jaxlib", "absl-py", "pytest", "numpy")
+            self._pip("jax", "jaxlib", "absl-py", "pytest", "numpy", "hypothesis")
             self._done.write_text("", encoding="utf-8")
 
     def install(self, project: Project) -> None:
@@ -127,6 +129,10 @@ def jax_kernels(environment: Environment, folder: Path, tests: Path | None) -> P
     _copy(OWN_DRIVERS, place / "scripts", "test_*")
     if tests is not None:
         _copy(tests, place / "tests")
+        for package, module in _SHARED:
+            shared = tests.resolve().parent.parent.joinpath(*package.split("."), f"{module}.py")
+            if shared.exists():
+                shutil.copy(shared, place / "tests")
     return Project(JAX_KERNELS, place, environment.jax)
 
 
@@ -134,7 +140,12 @@ def _copy(source: Path, target: Path, left_out: str = "__pycache__") -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(left_out, "__pycache__"))
     for file in target.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
-        file.write_text(text.replace(_PACKAGE, _COPY), encoding="utf-8")
+        text = text.replace(_PACKAGE, _COPY)
+        for package, module in _SHARED:
+            text = text.replace(f"from {package} import {module}", f"import {module}")
+        if f" {_COPY}." in text.replace(f"import {_COPY}", "").replace(f"from {_COPY}", ""):
+            text = text.replace("\nimport ", f"\nimport {_COPY}\nimport ", 1)  # a test that names it in full
+        file.write_text(text, encoding="utf-8")
 
 
 def _ask(python: str, code: str) -> str:

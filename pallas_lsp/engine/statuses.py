@@ -19,7 +19,7 @@ from pallas_lsp.model import (
     Problem,
     Range,
 )
-from pallas_lsp.origins import listed, subject
+from pallas_lsp.origins import assumed, listed, subject
 from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import parse
 
@@ -104,10 +104,10 @@ def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
     for failure in outcome.failures:
         if failure.capture is None:
             return f"{subject(failure.driver or 'module')} did not get there: {failure.error.message}"
-    # An abstract evaluation that stopped says more than one that ran to its end elsewhere.
-    for ended in outcome.drivers.values():
-        if ended.error:
-            return _stopped(ended, drivers)
+    # What stopped says more than what ran to its end elsewhere, and a test says more than a guess.
+    stopped = [ended for ended in outcome.drivers.values() if ended.error]
+    if stopped:
+        return _stopped(min(stopped, key=lambda ended: assumed(ended.driver)), drivers)
     return f"{listed(subject(driver.id) for driver in drivers)} ran to the end without reaching it"
 
 

@@ -10,12 +10,13 @@ from typing import Any
 _GPU_KINDS = {"8.0": "NVIDIA A100", "9.0": "NVIDIA H100", "10.0": "NVIDIA B200", "10.3": "NVIDIA B300"}
 
 
-def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManager[Any]:
+def abstract_device(platform: str, kind: str, mesh: Any = None) -> contextlib.AbstractContextManager[Any]:
     """A context in which jax lowers for a device that this machine lacks.
 
-    ``platform`` is ``cuda`` (``kind``: a compute capability, ``9.0``) or ``tpu`` (``kind``: a device kind).  Source:
-    ``jax.sharding.use_abstract_mesh``; the compute capability is an attribute that ``_infer_arch`` of
-    jax/_src/pallas/mosaic_gpu/core.py reads and the plain class lacks.
+    ``platform`` is ``cuda`` (``kind``: a compute capability, ``9.0``) or ``tpu`` (``kind``: a device kind); ``mesh``:
+    the mesh of such devices that the types of a program's arguments name.  Source: ``jax.sharding.use_abstract_mesh``;
+    the compute capability is an attribute that ``_infer_arch`` of jax/_src/pallas/mosaic_gpu/core.py reads and the
+    plain class lacks.
     """
     try:
         from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
@@ -31,8 +32,21 @@ def abstract_device(platform: str, kind: str) -> contextlib.AbstractContextManag
         device = Device(kind, 1, platform)
     _answer_core_count(device.num_cores)
     _answer_device(platform, device)
-    context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
+    context: contextlib.AbstractContextManager[Any] = use_abstract_mesh(
+        AbstractMesh((), (), abstract_device=device)
+        if mesh is None
+        else AbstractMesh(mesh.axis_sizes, mesh.axis_names, axis_types=mesh.axis_types, abstract_device=device)
+    )
     return context
+
+
+def mesh_of(jaxpr: Any) -> Any:
+    """The mesh that the types of a program's arguments or results name (``f32[512@x]``); None where they name none."""
+    for var in (*jaxpr.invars, *jaxpr.outvars):
+        mesh = getattr(getattr(var.aval, "sharding", None), "mesh", None)
+        if getattr(mesh, "axis_names", ()):
+            return mesh
+    return None
 
 
 def _answer_core_count(cores: int) -> None:

@@ -82,10 +82,10 @@ def preimport() -> None:
 class _CudaVersions:
     """Stands for jaxlib's module about the installed CUDA, which the kernels inside jax ask for its version."""
 
-    def __getattr__(self, name: str) -> Callable[[], int]:
+    def __getattr__(self, name: str) -> Callable[..., int]:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda: 13_000 if name.endswith("version") else 1
+        return lambda *_: 13_000 if name.endswith("version") else 1
 
 
 def _pretend_cuda() -> None:

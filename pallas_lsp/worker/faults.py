@@ -334,4 +334,6 @@ def summary(error: BaseException) -> str:
     """An exception as one line: its class and the first line of its message."""
     if type(error).__name__ in ("LaunchFailed", "BadCall"):
         return str(error)
-    return tracebacks.format_exception_only(type(error), error)[-1].strip().split("\n")[0]
+    told = tracebacks.TracebackException(type(error), error, None, compact=True)
+    told.__notes__ = None
+    return list(told.format_exception_only())[-1].strip().split("\n")[0]

@@ -9,12 +9,14 @@ from typing import Any
 
 from . import abstract_devices, backends, checks, compat, confirming, core_maps, device_limits, equations, views
 from .capture import UNIT
-from .session import Capture, Session
+from .session import Capture, Session, of_a_test_elsewhere
 
 _MARK = re.compile(rf"{UNIT}(c\d+)")
 MOST_UNITS_PER_CAPTURE = 3
 MOST_PER_KERNEL = 4
 """The captures of one launch and kernel that are lowered, of those that tests of other files bring."""
+MOST_BODIES = 6
+"""The kernels of other files that are lowered for one launch: those of a project's launch helper are many."""
 
 
 def harvest(session: Session, closed_jaxpr: Any) -> list[tuple[Capture, Any, tuple[Any, ...]]]:
@@ -50,7 +52,7 @@ def lower_all(session: Session, programs: list[tuple[str, Any]]) -> None:
             counts[capture.id] = counts.get(capture.id, 0) + 1
             if counts[capture.id] > MOST_UNITS_PER_CAPTURE or capture.id in skipped or not session.concerns(capture):
                 continue
-            if not capture.driver.startswith("pytest:") or kernels.few(capture):
+            if not of_a_test_elsewhere(capture.driver) or kernels.few(capture, session.focus):
                 _lower(session, capture, equation, program)
 
 
@@ -58,12 +60,14 @@ class _Kernels:
     """Counts the captures of each launch and kernel."""
 
     def __init__(self) -> None:
-        self._known: dict[str, set[str]] = {}
+        self._known: dict[str, dict[str, set[str]]] = {}
 
-    def few(self, capture: Capture) -> bool:
-        known = self._known.setdefault(repr((capture.launch[-1:], capture.body)), set())
+    def few(self, capture: Capture, focus: str | None) -> bool:
+        bodies = self._known.setdefault(repr(capture.launch[-1:]), {})
+        known = bodies.setdefault(repr(capture.body), set())
         known.add(capture.id)
-        return len(known) <= MOST_PER_KERNEL
+        foreign = capture.body is not None and capture.body["path"] != focus
+        return len(known) <= MOST_PER_KERNEL and not (foreign and len(bodies) > MOST_BODIES)
 
 
 def _alone(session: Session, programs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -134,7 +138,7 @@ def _lower_for(jaxpr: Any, platform: str, kind: str) -> Any:
     import jax
 
     function = compat.jaxpr_function(compat.closed(jaxpr))
-    with abstract_devices.abstract_device(platform, kind):
+    with abstract_devices.abstract_device(platform, kind, abstract_devices.mesh_of(jaxpr)):
         return jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import entries, late, module, soft_tests
+from . import entries, late, module, soft_tests, softening
 from .session import Session
 
 Attempt = Callable[[dict[str, Any], Callable[[], Any]], None]
@@ -57,6 +57,8 @@ def run(session: Session, drivers: list[dict[str, Any]], roots: list[str], attem
         return
     _no_skip.Exception = pytest.skip.Exception  # type: ignore[attr-defined]
     pytest.skip = _no_skip
+    with contextlib.suppress(Exception):
+        softening.expect_nothing(type(pytest.raises(ValueError)))
     plugin = Plugin(session, drivers, attempt)
     _calm_hypothesis()
     with contextlib.chdir(_folder(path, roots)) if hasattr(contextlib, "chdir") else contextlib.nullcontext():
@@ -129,6 +131,8 @@ class Plugin:
         if report.failed:
             lines = str(report.longrepr).strip().splitlines()
             self.trouble = lines[-1].removeprefix("E ").strip() if lines else "pytest could not collect the file"
+        elif report.skipped:
+            self.trouble = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)
 
     def pytest_runtest_setup(self, item: Any) -> None:
         driver = self._of(item)
@@ -147,18 +151,19 @@ class Plugin:
                 self.reached.add(driver["id"])
                 self._session.tell_driver(entries.outcome(driver["id"], "not needed", ""))
             return
-        self.reached.add(driver["id"])
+        wanted = driver["id"]
         if id(item) in self._more:
             driver = _variant(driver, _full_name(item) + _parameters(item))
             self._session.driver = driver["id"]
 
         @functools.wraps(test)
         def evaluated(*args: Any, **kwargs: Any) -> None:
+            self.reached.add(wanted)
             with _alarm():
                 self._attempt(driver, functools.partial(test, *args, **kwargs))
             captures = self._session.captures.values()
             if any(each.driver == driver["id"] and self._session.concerns(each) for each in captures):
-                self._useful.add(driver["id"])
+                self._useful.add(wanted)
 
         item.obj = evaluated
 
@@ -184,7 +189,8 @@ def _parameters(item: Any) -> str:
 def _variant(driver: dict[str, Any], name: str) -> dict[str, Any]:
     """A driver for one parameter set of a test."""
     target = driver.get("target") or ""
-    return {**driver, "id": f"pytest:{driver['path']}::{name}{'@' + target if target else ''}", "name": name}
+    kind = driver["id"].partition(driver["path"])[0]
+    return {**driver, "id": f"{kind}{driver['path']}::{name}{'@' + target if target else ''}", "name": name}
 
 
 def _spread(items: list[Any], most: int) -> list[Any]:
@@ -241,6 +247,8 @@ def _calm_hypothesis() -> None:
             phases=[Phase.generate],
         )
         settings.load_profile("pallas-lsp")
+        # Helpers of tests load profiles of their own.
+        settings.load_profile = _nothing  # type: ignore[method-assign]
 
 
 def _without_pytest(session: Session, drivers: list[dict[str, Any]], roots: list[str], attempt: Attempt) -> None:

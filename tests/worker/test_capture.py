@@ -168,6 +168,24 @@ if __name__ == "__main__":
     assert [capture["stage"] for capture in events.captures] == ["lower"]
 
 
+def test_types_that_name_a_mesh(jax_python: Any, worker_run: Any) -> None:
+    """Under ``set_mesh`` with explicit axes the arrays' types say how they are split."""
+    events = worker_run(
+        jax_python.python,
+        HEAD
+        + """
+from jax.sharding import AxisType, PartitionSpec as P
+
+if __name__ == "__main__":
+    with jax.set_mesh(jax.make_mesh((4,), ("x",), axis_types=(AxisType.Explicit,))):
+        x = jax.sharding.reshard(jnp.ones((32, 128)), P("x", None))
+        jax.jit(jax.shard_map(g, out_specs=P("x", None), check_vma=False))(x)
+""",
+    )
+    assert events.faults == []
+    assert [(capture["stage"], capture["arguments"]) for capture in events.captures] == [("lower", "f32[8,128]")]
+
+
 @pytest.mark.parametrize(
     ("imports", "spec", "backend"),
     [
