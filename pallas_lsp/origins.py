@@ -12,7 +12,10 @@ _TARGET = re.compile(r"@[\w.]+$")
 Shown = Callable[[str], str]
 """How a path is shown."""
 
-_SOURCES = {"guess": "assumed", "comment": "comment", "record": "recorded", "module": "top level"}
+STAND_INS = "stub:"
+"""How the ids of drivers begin that ran with stand-ins for packages that are not installed."""
+_WITH_STAND_INS = " with stand-ins for absent packages"
+_SOURCES = {"guess": "assumed", "stub": "assumed", "comment": "comment", "record": "recorded", "module": "top level"}
 _WORDS = {
     "main": "the main block",
     "module": "the file's top level",
@@ -25,6 +28,11 @@ UNREACHED = "nothing calls it with argument types"
 """Why a launch was not reached, where no more is known."""
 
 
+def assumed(driver: str) -> bool:
+    """Whether what a driver brought may be another's fault than the kernel's: its types or a package are made up."""
+    return driver.startswith(("guess:", STAND_INS))
+
+
 def source(driver: str, shown: Shown = os.path.basename) -> str:
     """What programs read: ``assumed``, ``comment``, ``recorded``, or the driver (``tests/test_x.py::test_y``)."""
     kind = driver.partition(":")[0]
@@ -34,6 +42,8 @@ def source(driver: str, shown: Shown = os.path.basename) -> str:
 def words(driver: str, shown: Shown = os.path.basename) -> str:
     """What people read behind "from": ``the main block``, ``tests/test_x.py::test_y``."""
     kind, _, rest = driver.partition(":")
+    if driver.startswith(STAND_INS):
+        return words(rest, shown) + _WITH_STAND_INS
     if kind == "pytest":
         path, _, name = _TARGET.sub("", rest).rpartition("::")
         return f"{shown(path)}::{name.replace('.', '::')}"
@@ -48,6 +58,8 @@ def words(driver: str, shown: Shown = os.path.basename) -> str:
 
 def subject(driver: str) -> str:
     """A driver as the subject of a sentence: ``the test test_x.py::test_y``."""
+    if driver.startswith(STAND_INS):
+        return subject(driver.removeprefix(STAND_INS)) + _WITH_STAND_INS
     kind = {"pytest": "the test ", "script": "the script "}.get(driver.partition(":")[0], "")
     return kind + ("a call with " if driver.startswith("guess:") else "") + words(driver)
 
@@ -57,6 +69,8 @@ def with_types(arguments: str, driver: str, shown: Shown, code: Callable[[str], 
     types = code(arguments) if arguments else "no arguments"
     if driver.startswith("guess:"):
         return f"assumed {types}" if arguments else "no arguments, assumed"
+    if assumed(driver):
+        return f"assumed {types} from {words(driver, shown)}"
     return f"{types} from {words(driver, shown)}"
 
 

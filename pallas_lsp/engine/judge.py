@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from pallas_lsp.model import Capture, Fault, Finding, Severity, Stage
+from pallas_lsp.origins import STAND_INS, assumed, words
 from pallas_lsp.rules.base import registry
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import listed, short
@@ -21,8 +22,6 @@ _STAGES = {
 }
 _ORDER = list(Stage)
 _ARGUMENTS_SHOWN = 100
-GUESS = "guess:"
-"""How the ids of drivers with guessed argument types begin."""
 
 
 @dataclass
@@ -34,6 +33,7 @@ class _Group:
     arguments: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     captures: dict[str, Capture] = field(default_factory=dict)
+    caught: bool = True
 
 
 def judge(faults: Iterable[Fault], context: Context, paths: Iterable[str] = ()) -> tuple[Finding, ...]:
@@ -54,10 +54,16 @@ def judge(faults: Iterable[Fault], context: Context, paths: Iterable[str] = ()) 
             _add(group.arguments, arguments)
         if fault.target:
             _add(group.targets, fault.target)
+        group.caught = group.caught and fault.facts.get("caught") is True
         if capture is not None:
             group.captures[capture.id] = capture
     faulty = {identifier for group in groups.values() for identifier in group.captures}
-    found = [_merged(group, _passed(group, faulty, context)) for group in groups.values()]
+    found = []
+    for group in groups.values():
+        passed = _passed(group, faulty, context)
+        if group.caught and passed:
+            group.finding = _expected(group.finding)
+        found.append(_merged(group, [each.arguments for each in passed]))
     return sort([*found, *_read(paths, context, found)])
 
 
@@ -79,13 +85,16 @@ def _judge_one(fault: Fault, context: Context) -> Finding | None:
     for rule in registry():
         finding = rule.judge(fault, context)
         if finding is not None:
-            return _assumed(finding) if fault.driver.startswith(GUESS) else finding
+            return _assumed(finding, fault.driver) if assumed(fault.driver) else finding
     return None
 
 
-def _assumed(finding: Finding) -> Finding:
-    """A finding that may be the guess's fault: never more than a hint, and labelled."""
-    message = f"{finding.message}\nThis is for assumed argument types: nothing calls the kernel with known ones."
+def _assumed(finding: Finding, driver: str) -> Finding:
+    """A finding that may be the fault of a guess or of a stand-in: never more than a hint, and labelled."""
+    why = "This is for assumed argument types: nothing calls the kernel with known ones."
+    if driver.startswith(STAND_INS):
+        why = f"This is assumed: it was found by running {words(driver)}."
+    message = f"{finding.message}\n{why}"
     return replace(finding, message=message, severity=Severity.HINT, data={**finding.data, "assumed": True})
 
 
@@ -94,22 +103,27 @@ def _add(items: list[str], item: str) -> None:
         items.append(item)
 
 
-def _passed(group: _Group, faulty: Collection[str], context: Context) -> list[str]:
-    """The argument types with which the same kernels came past the stage of a finding, and have no other."""
+def _expected(finding: Finding) -> Finding:
+    """A finding of one configuration of several that are tried, whose failure the user's code expects."""
+    why = "What launches it catches this exception, and other configurations of the kernel pass."
+    return replace(finding, message=f"{finding.message}\n{why}", severity=Severity.HINT)
+
+
+def _passed(group: _Group, faulty: Collection[str], context: Context) -> list[Capture]:
+    """The captures with which the same kernels came past the stage of a finding, and have no other."""
     kernels = {(capture.launch, capture.body) for capture in group.captures.values()}
-    found: dict[str, None] = {}
-    for capture in context.captures.values():
-        if (
-            (capture.launch, capture.body) in kernels
-            and capture.id not in faulty
-            and _ORDER.index(capture.stage) >= _ORDER.index(group.finding.stage)
-        ):
-            found[capture.arguments] = None
-    return [each for each in found if each and each not in group.arguments]
+    return [
+        capture
+        for capture in context.captures.values()
+        if (capture.launch, capture.body) in kernels
+        and capture.id not in faulty
+        and _ORDER.index(capture.stage) >= _ORDER.index(group.finding.stage)
+    ]
 
 
-def _merged(group: _Group, passed: list[str]) -> Finding:
+def _merged(group: _Group, fine: list[str]) -> Finding:
     finding = group.finding
+    passed = [each for each in dict.fromkeys(fine) if each and each not in group.arguments]
     data = {**finding.data, "targets": list(group.targets)} if group.targets else finding.data
     return replace(
         finding,

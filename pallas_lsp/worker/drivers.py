@@ -8,10 +8,13 @@ from typing import Any
 
 from . import calls, compat, devices, entries, faults, module, pytests, softening
 from .module import CheckedModule
-from .session import LaunchFailed, Session
+from .session import LaunchFailed, Session, of_a_test_elsewhere
 
 Programs = list[tuple[str, Any]]
 """What drivers staged: (driver, closed jaxpr)."""
+
+_NO_MATTER_OF_VALUES = (ImportError, NameError, OSError)
+"""What ends a test in the same way when it is run with values."""
 
 
 class Runner:
@@ -25,7 +28,8 @@ class Runner:
         self._session = session
         self._checked = checked
         self._drivers = [driver for driver in drivers if driver["kind"] != "module"]
-        self._module_id = next((driver["id"] for driver in drivers if driver["kind"] == "module"), "module")
+        unnamed = "stub:module" if session.params.get("stand_ins") else "module"
+        self._module_id = next((driver["id"] for driver in drivers if driver["kind"] == "module"), unnamed)
         self._has_module = any(driver["kind"] == "module" for driver in drivers)
         self._again: list[tuple[dict[str, Any], Callable[[], Any]]] = []
         self._tests_again: dict[str, dict[str, Any]] = {}
@@ -179,7 +183,7 @@ class Runner:
         """A test of another file, while its fixtures live: in a trace, and past the values that it looks at."""
         with compat.soft_values(lambda: self._session.inside == 0):
             error = self._stage(driver, call)
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, _NO_MATTER_OF_VALUES):
             self._tests_again.setdefault(driver["id"], driver)
         self._session.tell_driver(entries.outcome(driver["id"], "soft", "", error))
 
@@ -216,7 +220,7 @@ class Runner:
             raise
         except BaseException as error:
             if faults.is_pallas_fault(error) and not self._session.failure_is_expected():
-                if not self._session.driver.startswith("pytest:") or self._session.concerns_error(error):
+                if not of_a_test_elsewhere(self._session.driver) or self._session.concerns_error(error):
                     self._session.tell_fault(error, stage="build")
                 return LaunchFailed("stopped at the fault that is reported")
             return error

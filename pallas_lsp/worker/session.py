@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import faults, frames, know_given
+from . import faults, frames, handlers, know_given
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -18,6 +18,11 @@ MOST_CAPTURES_PER_KERNEL = 12
 
 class LaunchFailed(BaseException):
     """A launch that cannot go on and has no output type to go on with; past the user's own ``except Exception``."""
+
+
+def of_a_test_elsewhere(driver: str) -> bool:
+    """Whether an id is that of a driver of kind ``pytest``; ``stub:`` says that it runs with stand-ins."""
+    return driver.removeprefix("stub:").startswith("pytest:")
 
 
 @dataclass
@@ -131,6 +136,8 @@ class Session:
         if capture is not None:
             with contextlib.suppress(Exception):
                 fault["facts"].update(know_given.facts(capture.options))
+            if handlers.caught(error, [*capture.launch, *capture.call]):
+                fault["facts"]["caught"] = True
         key = (
             fault["capture"],
             fault["stage"],
@@ -166,9 +173,19 @@ class Session:
         self._emit("fault", {"fault": faults.of_comment(error, path, line, self.driver)})
 
     def new_capture(self, **fields: Any) -> Capture:
+        fields["launch"] = self._to_the_file(fields["launch"])
         capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
         self.captures[capture.id] = capture
         return capture
+
+    def _to_the_file(self, stack: list[frames.Frame]) -> list[frames.Frame]:
+        """A launch's stack as far as the checked file's launch: a test may put a function of its own in jax's place."""
+        path, lines = self.params.get("path"), self.params.get("launches") or ()
+        if stack and stack[-1]["path"] != path:
+            for number, frame in enumerate(reversed(stack)):
+                if frame["path"] == path and frame["line"] in lines:
+                    return stack[: len(stack) - number]
+        return stack
 
     @property
     def focus(self) -> str | None:
@@ -177,7 +194,7 @@ class Session:
 
     def concerns(self, capture: Capture) -> bool:
         """Whether a capture is lowered and its faults are told: of a test elsewhere only what is the focus file's."""
-        if self.focus is None or not capture.driver.startswith("pytest:"):
+        if self.focus is None or not of_a_test_elsewhere(capture.driver):
             return True
         body = [capture.body] if capture.body is not None else []
         return self.concerns_places([*capture.launch[-1:], *capture.call[-1:], *body])

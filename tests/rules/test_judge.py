@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from made import PATH, capture, context, fault, frame
 
 from pallas_lsp.engine.judge import judge
-from pallas_lsp.model import Capture, Stage
+from pallas_lsp.model import Capture, Severity, Stage
 
 TEXT = """\
 def kernel(x_ref, o_ref):
@@ -56,6 +58,30 @@ def test_types_with_another_finding_are_not_fine() -> None:
         "Found while lowering kernel `kernel` for f32[128].",
         "Found while tracing kernel `kernel` for f32[64].",
     ]
+
+
+def test_a_failure_that_the_caller_expects() -> None:
+    """A loop over configurations catches what one raises: no more than a hint, if another passes."""
+
+    def severity(*captures: Capture, caught: bool = True) -> Severity:
+        facts = {"caught": True} if caught else {}
+        own = [fault(frame(TEXT, "f(x_ref)"), message="too large", capture="c1", stage=Stage.LOWER, facts=facts)]
+        (found,) = judge(own, context(TEXT, captures=[capture("c1", "f32[64]", stage=Stage.TRACE), *captures]))
+        assert ("catches this exception" in found.message) is (found.severity is Severity.HINT)
+        return found.severity
+
+    passes = capture("c2", "f32[64]", stage=Stage.LOWER)
+    assert severity(passes) is Severity.HINT
+    assert severity(passes, caught=False) is Severity.ERROR
+    assert severity() is Severity.ERROR, "no configuration passes"
+    assert severity(capture("c2", "f32[64]", stage=Stage.LOWER, name="other")) is Severity.ERROR
+
+
+def test_what_was_found_with_stand_ins_is_a_hint() -> None:
+    own = replace(fault(frame(TEXT, "f(x_ref)"), message="no"), driver="stub:pytest:/w/test_a.py::test_a")
+    (found,) = judge([own], context(TEXT, captures=[capture()]))
+    assert found.severity is Severity.HINT
+    assert "test_a.py::test_a with stand-ins for absent packages" in found.message
 
 
 def test_different_findings_at_one_place_stay_apart() -> None:

@@ -54,6 +54,36 @@ if __name__ == "__main__":
     assert [capture["stage"] for capture in events.captures].count("lower") == 1
 
 
+@pytest.mark.parametrize(
+    ("handler", "caught"),
+    [
+        ("except NotImplementedError:", True),
+        ("except (KeyError, Exception) as error:", True),
+        ("except:", True),
+        ("except KeyError:", False),
+        ("finally:", False),
+    ],
+)
+def test_what_the_caller_catches(newest_jax_python: Any, worker_run: Any, handler: str, caught: bool) -> None:
+    text = (
+        HEAD
+        + f"""
+def sums(x_ref, o_ref):
+    o_ref[...] = jnp.cumsum(x_ref[...], axis=0)
+
+if __name__ == "__main__":
+    for rows in (64, 128):
+        try:
+            plgpu.kernel(sums, out_type=jax.ShapeDtypeStruct((rows, 128), "float32"))(jnp.ones((rows, 128)))
+        {handler}
+            pass
+"""
+    )
+    events = worker_run(newest_jax_python.python, text)
+    assert events.faults
+    assert [fault["facts"].get("caught", False) for fault in events.faults] == [caught] * len(events.faults)
+
+
 def test_a_fault_in_a_helper_of_an_open_document(jax_python: Any, worker_run: Any, tmp_path: Any) -> None:
     """The text on the screen counts, not the file on disk; columns are UTF-8 bytes."""
     helper = "import jax.numpy as jnp\ndef body(x_ref, o_ref):\n    'ä'; o_ref[...] = jnp.sort(x_ref[...])\n"
