@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pallas_lsp.engine.absent import with_stand_ins
 from pallas_lsp.engine.elsewhere import Elsewhere, unreached
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
@@ -223,10 +225,9 @@ class _Check:
             if self.on_report is not None:
                 self.on_report(self._judged(reading, outcome, Stage.TRACE, final=False))
 
-        async def run(path: str, drivers: tuple[Driver, ...]) -> Outcome:
-            return await engine._runner.run(
-                python, self.snapshot, path, drivers, reading.texts, lambda _: None, search=True
-            )
+        async def run(path: str, drivers: tuple[Driver, ...], stand_ins: tuple[str, ...] = ()) -> Outcome:
+            more = {"enough": True, "stand_ins": list(stand_ins)}
+            return await engine._runner.run(python, self.snapshot, path, drivers, reading.texts, lambda _: None, more)
 
         def on_batch(drivers: tuple[Driver, ...], outcome: Outcome) -> None:
             if self.on_report is not None:
@@ -254,6 +255,10 @@ class _Check:
             if guesses:
                 outcome = (await run(self.path, guesses)).after(outcome, "guess")
                 reading = replace(reading, drivers=(*reading.drivers, *guesses))
+            stubbed, outcome = await with_stand_ins(
+                self.snapshot, self.path, reading.launches, reading.drivers, outcome, partial(run, self.path)
+            )
+            reading = replace(reading, drivers=(*reading.drivers, *stubbed))
         return self._judged(reading, outcome, Stage.LOWER, final=True)
 
     def _judged(self, reading: Reading, outcome: Outcome, stage: Stage, *, final: bool) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pallas_lsp.engine.codec import encode_driver
@@ -20,6 +21,7 @@ from pallas_lsp.source.workspace import read_text
 _MOST_RUNS = 6
 _DEADLY = {"timed-out", "out-of-memory", "crashed", "exited"}
 _REMEMBERED = 64
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _LOWERING = ("lower", "confirm", "launch")
 """The stages that concern one capture alone."""
 
@@ -50,19 +52,18 @@ class Runner:
         drivers: tuple[Driver, ...],
         texts: Mapping[str, str],
         on_traced: OnTraced,
-        *,
-        search: bool = False,
+        more: Mapping[str, Any] = _NOTHING,
     ) -> Outcome:
-        """Execute the drivers.  ``texts``: the file and the workspace files that it imports.  ``search``: tests of
-        other files end when the launches of the file were reached.
+        """Execute the drivers.  ``texts``: the file and the workspace files that it imports.  ``more``: parameters of
+        the run.
 
         What killed a worker is not run again unchanged: its outcome is remembered.
         """
-        key = self._key(python, drivers, texts)
+        key = self._key(python, drivers, texts, more)
         if key in self._deadly:
             self._deadly.move_to_end(key)
             return self._deadly[key]
-        outcome = await self._run_all(python, snapshot, path, drivers, on_traced, search)
+        outcome = await self._run_all(python, snapshot, path, drivers, on_traced, more)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome
             while len(self._deadly) > _REMEMBERED:
@@ -76,7 +77,7 @@ class Runner:
         path: str,
         drivers: tuple[Driver, ...],
         on_traced: OnTraced,
-        search: bool,
+        more: Mapping[str, Any],
     ) -> Outcome:
         remaining = list(drivers)
         skipped: list[str] = []
@@ -87,7 +88,7 @@ class Runner:
             for attempt, (earlier, ended) in enumerate(kept, 1):
                 outcome.keep(earlier, ended, attempt)
             outcome.failures = failures
-            failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced, search)
+            failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced, more)
             if failure is None:
                 return outcome
             failures.append(failure)
@@ -113,7 +114,7 @@ class Runner:
         skipped: list[str],
         outcome: Outcome,
         on_traced: OnTraced,
-        search: bool,
+        more: Mapping[str, Any],
     ) -> Failure | None:
         told = False
 
@@ -130,9 +131,7 @@ class Runner:
                 except Exception as error:  # the final report will say so, if it is still true then
                     self._log(f"{path}: the report after tracing failed: {type(error).__name__}: {error}")
 
-        params = self._params(snapshot, path, drivers, skipped)
-        if search:
-            params["enough"] = True
+        params = {**self._params(snapshot, path, drivers, skipped), **more}
         try:
             for last in (False, True):
                 async with self._pool.worker(python) as worker:
@@ -168,8 +167,8 @@ class Runner:
         }
 
     @staticmethod
-    def _key(python: str, drivers: tuple[Driver, ...], texts: Mapping[str, str]) -> bytes:
-        digest = hashlib.sha256(repr((python, drivers)).encode())
+    def _key(python: str, drivers: tuple[Driver, ...], texts: Mapping[str, str], more: Mapping[str, Any]) -> bytes:
+        digest = hashlib.sha256(repr((python, drivers, sorted(more.items()))).encode())
         for path in sorted(texts):
             digest.update(repr((path, texts[path])).encode("utf-8", "backslashreplace"))
         return digest.digest()

@@ -24,6 +24,7 @@ from . import (
     overlay,
     preload,
     pytests,
+    stand_ins,
 )
 from .session import Emit, Session
 
@@ -43,6 +44,7 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
     sys.dont_write_bytecode = True
     sys.argv = [path]
     overlay.Overlay(documents).install()
+    stand_ins.install(params.get("stand_ins") or ())
     compat.preimport()
     # The compilers of a GPU may be programs of their own.
     isolation.enter({"programs": params.get("confirm") is not None, **(params.get("allow") or {})})
