@@ -101,10 +101,10 @@ class Driver:
     """Something that reaches a launch with real argument types.
 
     ``kind`` is ``module`` (the file's top level), ``main`` (its main block), ``test`` (a test function, ``name``, or a
-    method, ``Class.name``), ``pytest`` (such a test of another file), ``call`` and ``guess`` (``name``: calls with
-    types).  ``lines``: for ``module``, the 1-based first lines of the top-level statements that are evaluated
-    abstractly because they compute arrays for a launch.  ``target``: the GPU or TPU that answers while it runs, where
-    that is not the file's own.
+    method, ``Class.name``), ``pytest`` (such a test of another file, or ``Class.``: what it inherits), ``call`` and
+    ``guess`` (``name``: calls with types).  ``lines``: for ``module``, the 1-based first lines of the top-level
+    statements that are evaluated abstractly because they compute arrays for a launch.  ``target``: the GPU or TPU that
+    answers while it runs, where that is not the file's own.
     """
 
     id: str

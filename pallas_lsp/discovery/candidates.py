@@ -18,8 +18,8 @@ from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.definitions import Definitions
 from pallas_lsp.source.drivers import entries_towards, entry_names, find_drivers, test_nodes
 from pallas_lsp.source.free_names import free_names
-from pallas_lsp.source.syntax import parse
-from pallas_lsp.source.workspace import read_text
+from pallas_lsp.source.syntax import Syntax, parse
+from pallas_lsp.source.workspace import read_text, resolve
 
 MOST_TESTS_PER_FILE = 16
 MOST_FILES = 32
@@ -131,11 +131,12 @@ def _users(tree: ast.Module, names: set[str]) -> set[str]:
 def _tests_of(snapshot: Snapshot, file: str, mentions: dict[str, int]) -> tuple[Driver, ...]:
     """The tests of a file that reach a launch, those that name an entry of the checked file first."""
     try:
-        found = [driver for driver in find_drivers(snapshot, file) if driver.kind == "test"]
+        found = [driver.name for driver in find_drivers(snapshot, file) if driver.kind == "test"]
     except (OSError, ValueError, SyntaxError):
         return ()
-    found.sort(key=lambda driver: -mentions.get(driver.name, 0))
-    return tuple(Driver(f"pytest:{file}::{driver.name}", "pytest", file, driver.name) for driver in found)
+    found += [name for name in mentions if name.endswith(".")]
+    found.sort(key=lambda name: -mentions.get(name, 0))
+    return tuple(Driver(f"pytest:{file}::{name}", "pytest", file, name) for name in found)
 
 
 def _others(found: _Found, stem: str) -> tuple[Driver, ...]:
@@ -160,7 +161,17 @@ def _mentions(snapshot: Snapshot, file: str, weights: dict[str, int]) -> dict[st
     def weight(node: ast.AST) -> int:
         return sum(weights.get(name, 0) for name in _closure(_names(node), helpers))
 
-    return {"": weight(syntax.tree), **{name: weight(nodes[0]) for name, nodes in test_nodes(syntax)}}
+    found = {"": weight(syntax.tree), **{name: weight(nodes[0]) for name, nodes in test_nodes(syntax)}}
+    for node in syntax.tree.body:
+        if isinstance(node, ast.ClassDef) and _inherits(snapshot, file, syntax, node):
+            found[f"{node.name}."] = weight(node)
+    return found
+
+
+def _inherits(snapshot: Snapshot, file: str, syntax: Syntax, node: ast.ClassDef) -> bool:
+    """Whether a class may have tests of a class in another file of the workspace; all of them go by ``Class.``."""
+    names = [syntax.dotted(base) or "" for base in node.bases]
+    return any(resolve(snapshot, file, name.rpartition(".")[0]) for name in names if "." in name)
 
 
 def _closure(names: set[str], helpers: dict[str, set[str]]) -> set[str]:

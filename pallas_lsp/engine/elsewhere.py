@@ -96,7 +96,7 @@ class Elsewhere:
         ran: list[Driver] = []
         started = time.monotonic()
         found = itertools.chain(scripts, candidates.find(index, snapshot, path, lines))
-        batches = _with_targets(found, _other_targets(reading, targets))
+        batches = _with_targets(found, *_other_targets(reading, targets))
         number = 0
         # The next one is looked for when those before it did not suffice.
         while (left := unreached(reading.launches, outcome)) and time.monotonic() - started < MOST_SECONDS:
@@ -156,10 +156,12 @@ class Elsewhere:
         return script, tuple(replace(driver, id=f"script:{script}:{driver.kind}") for driver in own)
 
 
-def _with_targets(batches: Iterator[tuple[Driver, ...]], targets: Sequence[str]) -> Iterator[tuple[Driver, ...]]:
-    """The first batches, and the tests of the very first again for other GPUs."""
-    again: list[tuple[Driver, ...]] = []
+def _with_targets(
+    batches: Iterator[tuple[Driver, ...]], named: Sequence[str], others: Sequence[str]
+) -> Iterator[tuple[Driver, ...]]:
+    """The first batches, each once; the tests of the very first also for other GPUs: at once for those it names."""
     known: list[tuple[Driver, ...]] = []
+    again: list[tuple[Driver, ...]] = []
     for batch in itertools.islice(batches, MOST_BATCHES):
         if batch in known:
             continue
@@ -167,24 +169,38 @@ def _with_targets(batches: Iterator[tuple[Driver, ...]], targets: Sequence[str])
         yield batch
         if batch[0].kind == "pytest" and len(again) < MOST_BATCHES_AGAIN:
             again.append(batch)
-    for target in targets:
-        for batch in again:
-            yield tuple(replace(each, id=f"{each.id}@{target}", target=target) for each in batch)
+            yield from (_for_target(batch, target) for target in named)
+    for target in others:
+        yield from (_for_target(batch, target) for batch in again)
+
+
+def _for_target(batch: tuple[Driver, ...], target: str) -> tuple[Driver, ...]:
+    return tuple(replace(each, id=f"{each.id}@{target}", target=target) for each in batch)
 
 
 _TARGETED = (Backend.MOSAIC_GPU, Backend.ANY)
 """The backends of kernels that one GPU has and another lacks."""
 
 
-def _other_targets(reading: Reading, targets: Mapping[str, Sequence[str]]) -> list[str]:
-    """The GPUs that may answer where the file's own led to nothing."""
-    if not any(launch.backend in _TARGETED for launch in reading.launches):
-        return []
+_WORDS = {
+    "8": ("sm80", "sm_80", "ampere", "a100"),
+    "9": ("sm90", "sm_90", "hopper", "h100", "wgmma"),
+    "10": ("sm100", "sm_100", "blackwell", "b200", "tcgen05"),
+}
+"""Words of a file that is about one generation of GPUs."""
+
+
+def _other_targets(reading: Reading, targets: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """The GPUs that may answer where the file's own led to nothing: those that it names, and others."""
     text = reading.text.lower()
-    if not any(word in text for word in ("mosaic_gpu", "plgpu")):
-        return []
-    older = ["8.0"] if any(word in text for word in ("sm80", "sm_80", "ampere", "a100")) else []
-    return [*older, *(target for target in targets.get("mosaic_gpu", ()) if target != gpu_of(text, targets))]
+    launches = any(launch.backend in _TARGETED for launch in reading.launches)
+    if not launches or not any(word in text for word in ("mosaic_gpu", "plgpu")):
+        return [], []
+    spoken = {generation for generation, words in _WORDS.items() if any(word in text for word in words)}
+    known = ["8.0"] if "8" in spoken else []
+    known += [target for target in targets.get("mosaic_gpu", ()) if target != gpu_of(text, targets)]
+    named = [target for target in known if target.partition(".")[0] in spoken]
+    return named, [target for target in known if target not in named]
 
 
 def gpu_of(text: str, targets: Mapping[str, Sequence[str]]) -> str:

@@ -25,6 +25,8 @@ SECONDS = 20.0
 """How long a test may take, below the engine's clock: what takes longer is left out, and the others are run."""
 FEWEST = 3
 """The tests of a file that are run although fewer reach every launch: each may bring other types."""
+MOST_INHERITED = 12
+"""The tests of a class that are run where only the class is known."""
 MOST_VARIANTS = 10
 """The parameter sets of a test that are tried while launches are not reached, if the test reaches others."""
 
@@ -106,6 +108,8 @@ class Plugin:
         for variants in groups.values():
             # The first and the last differ most; others matter where these do not lead to every launch.
             ends = variants[:1] + variants[1:][-1:]
+            if _is_class(self._of(variants[0])):
+                ends = _spread(variants, MOST_INHERITED)
             first += ends
             if self._session.searching:
                 more += _spread([item for item in variants if item not in ends], MOST_VARIANTS - len(ends))
@@ -152,7 +156,7 @@ class Plugin:
                 self._session.tell_driver(entries.outcome(driver["id"], "not needed", ""))
             return
         wanted = driver["id"]
-        if id(item) in self._more:
+        if id(item) in self._more or _is_class(driver):
             driver = _variant(driver, _full_name(item) + _parameters(item))
             self._session.driver = driver["id"]
 
@@ -173,6 +177,11 @@ class Plugin:
             self.reached.add(driver["id"])
             error = entries.outcome(driver["id"], "abstract", f"{call.when}: {call.excinfo.exconly().splitlines()[0]}")
             self._session.tell_driver(error)
+
+
+def _is_class(driver: dict[str, Any] | None) -> bool:
+    """Whether a driver is the tests that a class inherits from another file: ``Class.``."""
+    return driver is not None and driver["name"].endswith(".")
 
 
 def _full_name(item: Any) -> str:

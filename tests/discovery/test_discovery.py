@@ -70,6 +70,26 @@ def test_order(workspace: Path) -> None:
     ]
 
 
+def test_tests_that_are_inherited(workspace: Path) -> None:
+    """A class whose base stands in another file of the workspace may have tests that are not seen here."""
+    (workspace / "tests/base.py").write_text("import unittest\nclass Base(unittest.TestCase):\n    pass\n")
+    text = "from lib.ops import scale\nfrom base import Base\nclass ScaleTest(Base):\n    entry = staticmethod(scale)\n"
+    (workspace / "tests/test_inherited.py").write_text(text)
+    assert ("test_inherited.py", "ScaleTest.") in find(workspace, Snapshot(roots=(str(workspace),)))
+
+
+def test_helpers_of_tests_are_followed(workspace: Path) -> None:
+    """The test that reaches an entry through a method of its class comes before one that does not."""
+    text = (
+        "import unittest\nfrom lib.ops import scale, helper\nclass OpsTest(unittest.TestCase):\n"
+        "    def run_it(self):\n        scale(1)\n"
+        "    def test_a(self):\n        helper(1)\n    def test_b(self):\n        self.run_it()\n"
+    )
+    (workspace / "tests/test_methods.py").write_text(text)
+    found = [name for file, name in find(workspace, Snapshot(roots=(str(workspace),))) if file == "test_methods.py"]
+    assert found == ["OpsTest.test_b", "OpsTest.test_a"]
+
+
 def test_open_documents_count(workspace: Path) -> None:
     path = str(workspace / "tests/test_other.py")
     text = "from lib.ops import scale\ndef test_new():\n    scale(1)\n"

@@ -223,6 +223,41 @@ def test_enough(newest_jax_python: Any, worker_run: Any, tmp_path: Path) -> None
     assert [outcome["mode"] for outcome in events.outcomes.values()].count("not needed") == 1
 
 
+INHERITED = """
+import unittest
+import jax.numpy as jnp
+import kernels
+class Base(unittest.TestCase):
+    rows = 8
+    def test_op(self):
+        kernels.op(jnp.ones((self.rows, 128)))
+    def test_fails_before(self):
+        self.fail("no GPU of this kind")
+"""
+INHERITING = """
+import base
+class WideTest(base.Base):
+    rows = 64
+    def setUp(self):
+        if self._testMethodName == "test_fails_before":
+            raise OSError("no file")
+"""
+
+
+def test_tests_that_a_class_inherits(newest_jax_python: Any, worker_run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "test_kernels.py"
+    events = worker_run(
+        newest_jax_python.python,
+        KERNELS,
+        files={"test_kernels.py": INHERITING, "base.py": INHERITED},
+        drivers=drivers(file, "WideTest."),
+        roots=[str(tmp_path)],
+    )
+    reached = [(capture["driver"].rpartition("::")[2], capture["arguments"]) for capture in events.captures]
+    assert reached == [("WideTest.test_op", "f32[64,128]")]
+    assert "OSError: no file" in "".join(outcome["error"] for outcome in events.outcomes.values())
+
+
 REFS = """
 import jax, jax.numpy as jnp
 from jax.experimental import pallas as pl
