@@ -226,12 +226,15 @@ def reasons(results: Sequence[ProjectResult]) -> Iterator[str]:
 async def run(options: argparse.Namespace, folder: Path) -> int:
     environment = projects.Environment(os.path.abspath(options.python), folder)  # noqa: PTH100
     environment.make()
-    chosen = options.project or [projects.JAX_KERNELS, *projects.NAMES]
+    chosen = [*(options.project or ()), *map(str, options.checkout or ())] or [projects.JAX_KERNELS, *projects.NAMES]
     results = []
     log = options.log.open("w", encoding="utf-8", errors="backslashreplace") if options.log else None
     for name in chosen:
         if name == projects.JAX_KERNELS:
             project = projects.jax_kernels(environment, folder, options.jax_tests)
+        elif os.sep in name:
+            project = projects.checkout(Path(name))
+            environment.install(project)
         else:
             project = projects.fetch(name, folder, environment.python)
             environment.install(project)
@@ -268,6 +271,9 @@ def main() -> int:
         "--project", action="append", metavar="NAME",
         help="a project on the package index, or 'jax' for the kernels inside jax; may be repeated (default: a list)",
     )  # fmt: skip
+    parser.add_argument(
+        "--checkout", action="append", type=Path, metavar="FOLDER", help="a project's folder; repeatable"
+    )
     parser.add_argument("--only", metavar="TEXT", help="check only files whose path holds this")
     parser.add_argument("--folder", type=Path, help="where projects and the environment are kept (default: nowhere)")
     parser.add_argument("--jax-tests", type=Path, metavar="FOLDER", help="tests/pallas of a checkout of jax, if any")

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,15 +83,29 @@ class Environment:
 
 
 def requirements(root: Path) -> list[str]:
-    """What the metadata of a source distribution asks for, with the extras for tests."""
-    metadata = email.message_from_string((root / "PKG-INFO").read_text(encoding="utf-8"))
+    """What a source distribution asks for, with the extras for tests; of a checkout the dependencies."""
     found = []
-    for requirement in metadata.get_all("Requires-Dist") or []:
+    for requirement in _required(root):
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower()
         extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", requirement)
         if name not in _LEFT_OUT and (extra is None or extra[1] in ("test", "tests", "testing", "dev")):
             found.append(requirement)
     return found
+
+
+def _required(root: Path) -> list[str]:
+    if (root / "PKG-INFO").exists():
+        metadata = email.message_from_string((root / "PKG-INFO").read_text(encoding="utf-8"))
+        return [str(each) for each in metadata.get_all("Requires-Dist") or []]
+    if (root / "pyproject.toml").exists():
+        metadata = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+        return [str(each) for each in metadata.get("project", {}).get("dependencies", [])]
+    return []
+
+
+def checkout(root: Path) -> Project:
+    """A project's folder as it is."""
+    return Project(root.name, root.resolve(), "checkout")
 
 
 def fetch(name: str, folder: Path, python: str, version: str = "") -> Project:
