@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from .session import LaunchFailed, Session, of_a_test_elsewhere
 Programs = list[tuple[str, Any]]
 """What drivers staged: (driver, closed jaxpr)."""
 
+CONCRETE_SECONDS = 20.0
+"""After this time no more tests of other files are begun with values: the next file's may need none."""
 _NO_MATTER_OF_VALUES = (ImportError, NameError, OSError)
 """What ends a test in the same way when it is run with values."""
 
@@ -34,6 +37,7 @@ class Runner:
         self._again: list[tuple[dict[str, Any], Callable[[], Any]]] = []
         self._tests_again: dict[str, dict[str, Any]] = {}
         self._reload = False
+        self._until = 0.0
         self._programs: Programs = []
         softening.soften()
 
@@ -67,6 +71,7 @@ class Runner:
             error = self._attempt(call)
             self._keep()
             self._tell(driver["id"], error)
+        self._until = time.monotonic() + CONCRETE_SECONDS
         for group in pytests.by_file(list(self._tests_again.values())):
             with devices.answering(group[0].get("target") or ""):
                 pytests.run(self._session, group, self._checked.roots, self._test_concretely)
@@ -189,6 +194,8 @@ class Runner:
 
     def _test_concretely(self, driver: dict[str, Any], call: Callable[[], Any]) -> None:
         """The same with values, and with launches that give zeros."""
+        if time.monotonic() > self._until:
+            return  # how it ended before is what is known of it
         self._session.mode = "concrete"
         error = self._attempt(call)
         self._keep()

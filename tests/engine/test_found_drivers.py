@@ -143,3 +143,28 @@ async def test_a_driver_that_no_longer_leads_there(
     assert reached(report) == [[]]
     assert "ValueError: the helper changed" in report.launches[0].reason
     assert searches == ["kernels.py"] * 2
+
+
+GPU_KERNEL = """
+from jax.experimental.pallas import mosaic_gpu as plgpu
+def body(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+def launch(x):
+    return plgpu.kernel(body, out_type=x)(x)  # pallas_call(
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "targets"),
+    [("", ["", "10.0"]), ("# for sm80 only\n", ["", "8.0", "10.0"]), ("# as on hopper, for tcgen05\n", ["", "9.0"])],
+)
+async def test_other_gpus_answer(
+    make_workspace: Callable[[], Workspace], searches: list[str], words: str, targets: list[str]
+) -> None:
+    """Where the file's own GPU leads to nothing: first those that it names."""
+    del searches
+    work = make_workspace()
+    ids = [f"{work.driver}@{target}" if target else work.driver for target in targets]
+    source = GPU_KERNEL + words
+    await work.check(source, do=dict.fromkeys(ids, "raise RuntimeError: not on this GPU"))
+    assert work.checker.runs == ids

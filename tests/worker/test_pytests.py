@@ -111,6 +111,8 @@ def test_values():
     helpers.check(result)
     assert error < 1e-3, error
     assert (result - 1).max().item() < 2
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(result, 0)
     op(jnp.ones((128, 128)))
 
 def test_compiled():
