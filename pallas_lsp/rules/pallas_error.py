@@ -4,7 +4,8 @@ Reports every error that jax raises while a kernel is built, traced or lowered a
 
 ## Why it is wrong
 The kernel cannot be compiled as it stands: jax itself refuses it. The message is jax's own, without its internal
-representations; where jax raises an error without a message, the finding says which call was refused and by what.
+representations; where jax raises an error without a message, the finding says which call was refused and by what, and
+for an assertion which condition does not hold, with the values in it.
 
 ## Example
 ```python
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 from pallas_lsp.model import Fault, Finding, Location, Range
 from pallas_lsp.rules.base import rule_name
@@ -86,8 +88,20 @@ def _without_message(fault: Fault, place: Location, marked: Location, context: C
     quoted = f"`{expression}`" if expression else "This expression"
     if fault.equation is not None and fault.equation.primitive not in expression:
         quoted += f" (`{fault.equation.primitive}`)"
+    condition = _condition(fault)
+    if condition:
+        return f"{quoted} {refusal}: {condition}."
     where = f" in `{_function(fault.site.function)}` ({fault.site.file})" if fault.site is not None else ""
     return f"{quoted} {refusal}: jax raises {exception} without a message{where}."
+
+
+def _condition(fault: Fault) -> str:
+    """The condition that jax asserted, with the values that the worker knows of."""
+    asserted = fault.facts.get("asserted")
+    if not isinstance(asserted, Mapping) or not asserted.get("condition"):
+        return ""
+    values = [f"{name} is {value}" for name, value in (asserted.get("values") or {}).items()]
+    return f"`{asserted['condition']}`" + (f", but {' and '.join(values)}" if values else "")
 
 
 def _function(qualified: str) -> str:

@@ -25,7 +25,8 @@ from . import (
 def of(error: BaseException) -> dict[str, Any]:
     """The facts of an exception; a collector that fails adds none."""
     facts: dict[str, Any] = {}
-    for collect in (_ref_types, _specs, _index_map, _operands, _refused, _library, _conflict, _operation, _launch):
+    every = (_ref_types, _specs, _index_map, _operands, _refused, _library, _asserted, _conflict, _operation, _launch)
+    for collect in every:
         with contextlib.suppress(Exception):
             collect(error, facts)
     return facts
@@ -155,6 +156,12 @@ def _library(error: BaseException, facts: dict[str, Any]) -> None:
     library = libraries.facts(error)
     if library is not None:
         facts["library"] = library
+
+
+def _asserted(error: BaseException, facts: dict[str, Any]) -> None:
+    asserted = libraries.asserted(error)
+    if asserted is not None:
+        facts["asserted"] = asserted
 
 
 # -- launches, values, captured arrays ---------------------------------------------------------------------------------

@@ -116,11 +116,23 @@ def facts(error: BaseException) -> dict[str, Any] | None:
     }
     if _in_library(frame) or _is_grouped(frame):
         found["raised_in"] = frame.f_code.co_name
-        condition = _condition(frame, line)
-        if condition:
-            found["condition"] = condition
-            found["values"] = _values(condition, frame)
+        found |= _broken(frame, line)
     return found
+
+
+def asserted(error: BaseException) -> dict[str, Any] | None:
+    """The condition that jax itself asserted without a word, with its values; None where it was another error."""
+    below = _entries(error)
+    if not isinstance(error, AssertionError) or str(error) or not below:
+        return None
+    frame, _, line = below[-1]
+    return _broken(frame, line) or None if frames.jax_file(frame.f_code.co_filename) is not None else None
+
+
+def _broken(frame: types.FrameType, line: int) -> dict[str, Any]:
+    """The condition of an ``assert`` and the values in it; empty where there is none."""
+    condition = _condition(frame, line)
+    return {"condition": condition, "values": _values(condition, frame)} if condition else {}
 
 
 def _in_library(frame: types.FrameType) -> bool:

@@ -68,6 +68,15 @@ def test_a_call_over_many_lines_is_marked_at_its_name() -> None:
     assert found.message.startswith("`pl.pallas_call(...)` breaks a condition")
 
 
+def test_the_condition_of_an_assertion_is_told_with_its_values() -> None:
+    asserted = {"condition": "rank == len(sizes)", "values": {"rank": "2", "sizes": "(8,)"}}
+    given = fault(frame(KERNEL, "x_ref[...]"), exception="builtins.AssertionError", facts={"asserted": asserted})
+    message = judge(given, context(KERNEL)).message
+    assert message.startswith(
+        "`x_ref[...]` breaks a condition that jax asserts: `rank == len(sizes)`, but rank is 2 and sizes is (8,)."
+    )
+
+
 def test_without_columns_the_statement_is_marked() -> None:
     found = judge(fault(frame(KERNEL, "x_ref[...]", columns=False), message="no"), context(KERNEL))
     assert context(KERNEL).source(found.location) == "o_ref[...] = helpers.scaled(x_ref[...])"

@@ -84,6 +84,27 @@ if __name__ == "__main__":
     assert [fault["facts"].get("caught", False) for fault in events.faults] == [caught] * len(events.faults)
 
 
+def test_the_condition_that_jax_asserts_without_a_word(jax_python: Any, worker_run: Any) -> None:
+    text = (
+        HEAD
+        + """
+from jax.experimental.pallas import triton as pltriton
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = pl.multiple_of(x_ref[...], (8,))
+
+if __name__ == "__main__":
+    x = jnp.ones((8, 128))
+    pl.pallas_call(kernel, out_shape=x, compiler_params=pltriton.CompilerParams())(x)
+"""
+    )
+    (fault,) = worker_run(jax_python.python, text).faults
+    assert (fault["exception"], fault["message"]) == ("builtins.AssertionError", "")
+    asserted = fault["facts"]["asserted"]
+    assert "len(values)" in asserted["condition"]
+    assert asserted["values"]["values"] == "(8,)"
+
+
 def test_a_fault_in_a_helper_of_an_open_document(jax_python: Any, worker_run: Any, tmp_path: Any) -> None:
     """The text on the screen counts, not the file on disk; columns are UTF-8 bytes."""
     helper = "import jax.numpy as jnp\ndef body(x_ref, o_ref):\n    'ä'; o_ref[...] = jnp.sort(x_ref[...])\n"
