@@ -51,6 +51,7 @@ SITES = (
     ("jax/_src/interpreters/partial_eval.py", "make_jaxpr_effects"),
     ("jax/_src/core.py", "_shift_arg_names"),
     (PRIMITIVES, "_wgmma_lowering"),
+    ("jax/experimental/mosaic/gpu/layout_inference.py", "ValueSite.memory_space"),
 )
 
 

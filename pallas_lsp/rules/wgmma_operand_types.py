@@ -59,6 +59,7 @@ SITES = (
     (f"{MGPU}wgmma.py", "wgmma_m64"),
     (f"{MGPU}wgmma.py", "WGMMAAccumulator.zero"),
     (LOWERING, "_run_scoped_lowering_rule"),
+    (f"{MGPU}fragmented_array.py", "FragmentedArray.__init__", "is_signed"),
     (f"{MGPU}core.py", VERIFIER),
 )
 
