@@ -45,7 +45,7 @@ def words(driver: str, shown: Shown = os.path.basename) -> str:
     if driver.startswith(STAND_INS):
         return words(rest, shown) + _WITH_STAND_INS
     if kind == "pytest":
-        path, _, name = _TARGET.sub("", rest).rpartition("::")
+        path, _, name = without_target(rest).rpartition("::")
         return f"{shown(path)}::{name.replace('.', '::')}"
     if kind == "script":
         return shown(rest.rpartition(":")[0])
@@ -54,6 +54,11 @@ def words(driver: str, shown: Shown = os.path.basename) -> str:
     if kind == "guess":
         return f"types assumed for {rest}"
     return _WORDS.get(kind, driver)
+
+
+def without_target(driver: str) -> str:
+    """A driver's id without the GPU that a test was run for once more."""
+    return _TARGET.sub("", driver)
 
 
 def subject(driver: str) -> str:

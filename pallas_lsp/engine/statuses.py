@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pallas_lsp.engine.outcome import Failure, Outcome
 from pallas_lsp.model import (
@@ -19,7 +19,7 @@ from pallas_lsp.model import (
     Problem,
     Range,
 )
-from pallas_lsp.origins import assumed, listed, subject
+from pallas_lsp.origins import assumed, listed, subject, without_target
 from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import parse
 
@@ -33,7 +33,7 @@ def statuses(
     """The launches that were found by reading, then those that only running found (some may be in other files)."""
     reached: dict[int, list[Capture]] = {}
     unread: dict[tuple[str, int], list[Capture]] = {}
-    for capture in outcome.captures.values():
+    for capture in _distinct(outcome.captures.values()):
         if capture.launch is None:
             continue
         number = _launch_of(path, lines, launches, capture.launch)
@@ -54,6 +54,18 @@ def statuses(
         launch = Launch(_location(path, lines, frame), captures_[0].api, captures_[0].backend, body)
         found.append(LaunchStatus(launch, tuple(captures_)))
     return tuple(found)
+
+
+def _distinct(captures: Iterable[Capture]) -> list[Capture]:
+    """The captures but for those that a test only brought again when it was run for another GPU."""
+    every = list(captures)
+    first = {_what(capture) for capture in every if capture.driver == without_target(capture.driver)}
+    return [each for each in every if each.driver == without_target(each.driver) or _what(each) not in first]
+
+
+def _what(capture: Capture) -> tuple[object, ...]:
+    places = (capture.launch, capture.call, capture.body, capture.entry)
+    return (*places, without_target(capture.driver), capture.arguments, capture.targets, capture.stage)
 
 
 def remedy_for(text: str, launch: Launch) -> str:

@@ -117,3 +117,20 @@ async def test_what_tests_import_is_imported_once(watched: Watched, tmp_path: Pa
         await asyncio.sleep(1)  # the worker imports modules when nothing else is to be done
     else:
         pytest.fail(f"not imported beforehand: {log}")
+
+
+NEVER = """
+def never(flag):
+    if flag == "this":
+        return plgpu.kernel(body, out_type=())()
+"""
+
+
+async def test_a_launch_that_nothing_reaches_costs_no_search_with_each_edit(watched: Watched, tmp_path: Path) -> None:
+    (tmp_path / "work" / "test_kernels.py").write_text(TEST, encoding="utf-8")
+    (tmp_path / "work" / "test_other.py").write_text(OTHER, encoding="utf-8")
+    assert reached(await watched.check(KERNELS + NEVER)) == ["f32[128]"]
+    for number in (3, 4):
+        assert reached(await watched.check(edited(number) + NEVER)) == ["f32[128]"]
+        known = [run for run in watched.runs if not run[0].startswith("guess:")]
+        assert known == [["pytest:test_kernels.py::test_scale"]]
