@@ -227,7 +227,9 @@ def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver,
     seen: dict[tuple[object, ...], set[str]] = {}
     useful: dict[str, Driver] = {}
     known = {driver.id: driver if driver.kind == "pytest" else _script(driver) for driver in ran}
-    for capture in outcome.captures.values():
+    order = {identifier: number for number, identifier in enumerate(known)}
+    # The driver that ran first counts: a later one may only have tried another GPU.
+    for capture in sorted(outcome.captures.values(), key=lambda each: order.get(each.driver, len(order))):
         driver = known.get(capture.driver) or _variant(capture.driver, ran)
         if driver is None or not _concerns(capture, path):
             continue
