@@ -117,10 +117,12 @@ def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
         if failure.capture is None:
             return f"{subject(failure.driver or 'module')} did not get there: {failure.error.message}"
     # What stopped says more than what ran to its end elsewhere, and a test says more than a guess.
+    known = [driver for driver in drivers if not assumed(driver.id)] or drivers
     stopped = [ended for ended in outcome.drivers.values() if ended.error]
+    stopped = [ended for ended in stopped if known is drivers or not assumed(ended.driver)]
     if stopped:
-        return _stopped(min(stopped, key=lambda ended: assumed(ended.driver)), drivers)
-    return f"{listed(subject(driver.id) for driver in drivers)} ran to the end without reaching it"
+        return _stopped(stopped[0], drivers)
+    return f"{listed(subject(driver.id) for driver in known)} ran to the end without reaching it"
 
 
 def _stopped(ended: DriverOutcome, drivers: Sequence[Driver], target: str = "it") -> str:

@@ -226,7 +226,8 @@ class Runner:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if faults.is_pallas_fault(error) and not self._session.failure_is_expected():
+            fault = isinstance(error, Exception) and faults.is_pallas_fault(error)
+            if fault and not self._session.failure_is_expected():
                 if not of_a_test_elsewhere(self._session.driver) or self._session.concerns_error(error):
                     self._session.tell_fault(error, stage="build")
                 return LaunchFailed("stopped at the fault that is reported")

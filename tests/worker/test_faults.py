@@ -267,3 +267,23 @@ def test_internals_exist(jax_python: Any, project_root: Any) -> None:
         env={"JAX_PLATFORMS": "cpu"},
     )
     assert done.stdout.split() == []
+
+
+def test_what_interrupts_a_launch_is_no_fault_of_it(newest_jax_python: Any, worker_run: Any) -> None:
+    """As the clock of a slow test does."""
+    text = (
+        HEAD
+        + """
+class Stop(BaseException):
+    pass
+
+def body(x_ref, o_ref):
+    raise Stop("enough")
+
+if __name__ == "__main__":
+    plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((64, 128), "float32"))(jnp.ones((64, 128)))
+"""
+    )
+    events = worker_run(newest_jax_python.python, text)
+    assert events.faults == []
+    assert "Stop: enough" in events.outcomes["main"]["error"]
