@@ -1,7 +1,8 @@
 """Whether a finding that shows after a fix was hidden by the fault that the fix mends, or is caused by the fix.
 
 A kernel is followed up to its first fault.  What lies behind it shows once that is mended; it is no fault of the fix
-where the fix did not touch it and nothing there comes from what the fix changed.
+where the fix did not touch it and nothing there comes from what the fix changed.  Findings about the order of
+operations (``Rule.of_order``) do not depend on the values: they are hidden ones wherever the fix did not touch them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from pallas_lsp.model import Capture, Edit, Finding, Range, Report, Severity, Snapshot, Stage
+from pallas_lsp.rules.base import rule_named
 from pallas_lsp.rules.context import Context
 from pallas_lsp.source.edits import new_ranges
 from pallas_lsp.source.influence import Influence
+from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import Syntax
 
 _ORDER = list(Stage)
@@ -63,6 +66,9 @@ class Masking:
         if influence is None:
             return False
         ranges = [place.range for place in places if place.path == other.location.path]
+        rule = rule_named(other.rule)
+        if rule is not None and rule.of_order:
+            return not any(influence.touches(range_) for range_ in ranges)
         return not any(influence.reaches(range_) for range_ in ranges)
 
     @cached_property
@@ -73,7 +79,18 @@ class Masking:
         if before is None or syntax is None:
             return None
         changed: list[Range] = new_ranges(before, [edit for edit in self._edits if edit.path == path])
-        return Influence(syntax, changed)
+        return Influence(syntax, [_without_commas(syntax.lines, range_) for range_ in changed])
+
+
+def _without_commas(lines: Lines, range_: Range) -> Range:
+    """New text without the commas and blanks that part it from its neighbours, which stay what they are."""
+    start, end = lines.offset(range_.start), lines.offset(range_.end)
+    text = lines.text[start:end]
+    own = text.strip(", \t\r\n")
+    if not own:
+        return range_
+    first = start + text.index(own)
+    return lines.range(first, first + len(own))
 
 
 def stops(finding: Finding, report: Report) -> bool:

@@ -11,8 +11,10 @@ A rule is one file here that has
   function, pattern) for the messages that the pattern is found in; ``*`` in a file stands for any name, and as the
   function for all.  The catalogue of raise sites is made from them.
 
-``SPECIFICITY`` (50 where absent) orders the rules: the first finding wins, and ``pallas-error`` with 0 comes last.  The
-rule's name is the file's, with hyphens.  Nothing else has to be touched to add one.
+``OF_ORDER = True`` says that a rule's findings are about the order of operations (what is waited for, what comes before
+what) and come out the same whatever the sizes and types are.  ``SPECIFICITY`` (50 where absent) orders the rules: the
+first finding wins, and ``pallas-error`` with 0 comes last.  The rule's name is the file's, with hyphens.  Nothing
+else has to be touched to add one.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class Rule:
     """Its module's ``SITES``."""
     constructs: tuple[str, ...] = ()
     """Its module's ``CONSTRUCTS``."""
+    of_order: bool = False
+    """Its module's ``OF_ORDER``."""
 
     @property
     def summary(self) -> str:
@@ -89,6 +93,7 @@ def registry() -> tuple[Rule, ...]:
                 read=getattr(module, "read", None),
                 sites=tuple(getattr(module, "SITES", ())),
                 constructs=tuple(getattr(module, "CONSTRUCTS", ())),
+                of_order=getattr(module, "OF_ORDER", False),
             )
         )
     return tuple(sorted(rules, key=lambda rule: (-rule.specificity, rule.name)))

@@ -45,6 +45,7 @@ from pallas_lsp.rules.shared.tpu_waits import wait_after_start
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("copies", "barriers")
+OF_ORDER = True
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:

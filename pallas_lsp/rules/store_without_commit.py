@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.silent import checked, narrow, related, related_spo
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("copies", "SMEM and TMEM")
+OF_ORDER = True
 _READERS = {
     "copy_smem_to_gmem": "the copy engine",
     "wgmma_ref": "the tensor core",

@@ -38,7 +38,7 @@ class Influence:
 
     def reaches(self, range_: Range) -> bool:
         """Whether what stands at a place is changed, or comes from what is."""
-        if any(_meet(range_, own) for own in self.changed):
+        if self.touches(range_):
             return True
         node = self.syntax.node_at(range_)
         if node is None:
@@ -48,6 +48,10 @@ class Influence:
             return self._reads(node)
         part = self._argument(node, statement) or statement
         return self._touched(part) or self._reads(part)
+
+    def touches(self, range_: Range) -> bool:
+        """Whether what stands at a place is changed itself."""
+        return any(_meet(range_, own) for own in self.changed)
 
     def _argument(self, node: ast.AST, statement: ast.stmt) -> ast.AST | None:
         """The argument of a launch that a place stands in: each of them is for itself."""

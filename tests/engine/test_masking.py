@@ -16,6 +16,7 @@ from pallas_lsp.model import (
     Launch,
     LaunchStatus,
     Location,
+    Range,
     Related,
     Report,
     Severity,
@@ -79,6 +80,27 @@ async def test_what_comes_from_the_edited_name_was_caused() -> None:
     result = await tried(report(finding("second(y)", text=AFTER)))
     assert (result.fix.verified, result.fix.reason) == (False, "then line 3 is refused: second(y) is wrong")
     assert result.uncovered == ()
+
+
+async def test_a_fault_of_the_order_of_operations_does_not_come_from_values() -> None:
+    waits = finding("second(y)", Stage.LOWER, AFTER)
+    attempt_ = await tried(report(replace(waits, rule="read-before-wait"), stage=Stage.LOWER))
+    assert attempt_.fix.verified and [each.rule for each in attempt_.uncovered] == ["read-before-wait"]
+    there = replace(finding("right(x)", Stage.LOWER, AFTER), rule="read-before-wait")
+    assert not (await tried(report(there, stage=Stage.LOWER))).fix.verified
+
+
+async def test_what_is_added_beside_an_argument_leaves_it_as_it_is() -> None:
+    head = "from jax.experimental import pallas as pl\n"
+    text = head + TEXT + "pl.pallas_call(kernel, out_shape=t, in_specs=[a])(v)\n"
+    at = where("[a]", text)
+    end = Range(at.range.end, at.range.end)
+    fix = Fix("Mend it", (Edit(PATH, end, ", grid=(2,)"),))
+    after = text.replace("[a]", "[a], grid=(2,)")
+    snapshot = Snapshot({PATH: Document(PATH, text, 1)}, ("/project",))
+    own = replace(finding("[a]", Stage.BUILD, text), rule="rule-grid")
+    checker = Checker(report(finding("third(x)", Stage.TRACE, after)))
+    assert (await attempt(checker, snapshot, PATH, own, fix, report(own, stage=Stage.BUILD))).fix.verified
 
 
 async def test_what_the_edit_wrote_was_caused() -> None:
