@@ -70,7 +70,12 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
 def judge(fault: Fault, context: Context) -> Finding | None:
     if not fault.exception.endswith(("AttributeError", "ImportError", "ModuleNotFoundError")):
         return None
-    if "jax.experimental.pallas" not in fault.message and "pl" not in fault.message.partition(".")[0]:
+    enumeration = fault.message.startswith("type object '")
+    if (
+        not enumeration
+        and "jax.experimental.pallas" not in fault.message
+        and "pl" not in fault.message.partition(".")[0]
+    ):
         return None
     if "object has no attribute" in fault.message:
         return None

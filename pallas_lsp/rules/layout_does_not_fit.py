@@ -7,8 +7,7 @@ all, and values whose layout has to be said.
 A layout spreads a value over the 128 threads of a warpgroup. `plgpu.Layout.WGMMA` takes matrices of multiples of 64
 rows and 8 columns; the layout of a plain load takes any shape with a multiple of 128 elements. Under lane semantics
 the layout of `jax.lax.broadcasted_iota`, `jnp.arange` and some broadcasts is unknown until it is said with
-`plgpu.layout_cast`. Only `WG_STRIDED` (and other layouts with sizes) are called with arguments; `plgpu.Layout.WGMMA`
-is used as it is.
+`plgpu.layout_cast`.
 
 ## Example
 ```python
@@ -26,9 +25,8 @@ Mosaic GPU; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `Tiling.tile_shape` and `FragmentedArray.load_strided` in `jax/experimental/mosaic/gpu/fragmented_array.py`;
-`_layout_cast_constraint_system` and others in `jax/experimental/mosaic/gpu/layout_inference.py`; `Layout.to_mgpu` in
-`jax/_src/pallas/mosaic_gpu/core.py`; `_iota_lowering` and `_broadcast_in_dim_lowering_rule` in
-`jax/_src/pallas/mosaic_gpu/lowering.py`.
+`_layout_cast_constraint_system` and others in `jax/experimental/mosaic/gpu/layout_inference.py`; `_iota_lowering` and
+`_broadcast_in_dim_lowering_rule` in `jax/_src/pallas/mosaic_gpu/lowering.py`.
 """
 
 from __future__ import annotations
@@ -42,15 +40,14 @@ from pallas_lsp.model import Fault, Finding, Fix, Location
 from pallas_lsp.rules.context import Context, raised_in
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
-from pallas_lsp.rules.shared.gpu_layouts import INFERENCE, conflict, inferred, made_iota
+from pallas_lsp.rules.shared.gpu_layouts import INFERENCE, conflict, inferred, made_iota, result_shape, strided_layouts
 from pallas_lsp.rules.shared.gpu_mma import ALIAS
-from pallas_lsp.rules.shared.gpu_operands import CORE, LOWERING, MGPU, PLGPU, called
+from pallas_lsp.rules.shared.gpu_operands import LOWERING, MGPU, PLGPU, called
 from pallas_lsp.rules.shared.gpu_semantics import under_warpgroup_semantics
 from pallas_lsp.rules.shared.gpu_sizes import everywhere, multiple
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.site_table import narrowed
 from pallas_lsp.source.edits import Editor
-from pallas_lsp.source.syntax import Syntax
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("layouts",)
@@ -66,9 +63,6 @@ SITES = (
     (_ARRAY, "FragmentedArray.transfer_strided"),
     (INFERENCE, "_layout_cast_constraint_system"),
     (INFERENCE, "_mma_constraint_system"),
-    (CORE, "Layout.to_mgpu.<locals>.check_no_args"),
-    (CORE, "ParameterizedLayout.to_mgpu"),
-    (CORE, "ReducedLayout.to_mgpu"),
     (LOWERING, "_iota_lowering"),
     (LOWERING, "_broadcast_in_dim_lowering_rule"),
     (LOWERING, "_layout_cast_lowering_wg"),
@@ -77,7 +71,6 @@ SITES = (
 )
 _SHAPE = re.compile(r"(?:apply to shape|operand shape:?|memref<|vector<)\s*[\[(]?(?P<shape>[\d, x]+)")
 _TILES = re.compile(r"[Tt]iling \(\((?P<tile>\d+(?:, \d+)*),?\)|tiles=\(\((?P<tile2>\d+(?:, \d+)*),?\)")
-_UNSIZED = re.compile(r"FragLayout\.__init__\(\) missing")
 _THREADS = 128
 
 
@@ -85,10 +78,6 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     place = context.locate(fault)
     syntax, node = context.syntax(place.path), context.node(place)
     spot = Spot(place.path, syntax, node) if syntax is not None and isinstance(node, ast.expr) else None
-    if raised_in(fault, CORE, "check_no_args", "to_mgpu") and "with arguments" in fault.message:
-        return _arguments(fault, context, spot)
-    if _UNSIZED.search(fault.message):
-        return _unsized(fault, context, spot)
     if raised_in(fault, LOWERING, "_iota_lowering") and "layout" in fault.message:
         return _unknown(fault, context, spot) if made_iota(spot) else None
     if raised_in(fault, LOWERING, "_layout_cast_lowering_wg", "_relayout_lowering_wg"):
@@ -190,64 +179,6 @@ def _layout(spot: Spot | None) -> str:
     return ""
 
 
-def _arguments(fault: Fault, context: Context, spot: Spot | None) -> Finding:
-    statement = spot.syntax.statement(spot.node) if spot is not None else None
-    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []
-    unsized = [c for c in calls if spot and ".Layout." in (spot.syntax.dotted(c.func) or "")]
-    found = next((c for c in unsized if spot and not spot.syntax.source(c.func).endswith("WG_STRIDED")), None)
-    place = context.locate(fault)
-    fixes: list[Fix | None] = []
-    text = "This layout takes no arguments: it fits any shape of whole tiles."
-    if found is not None and spot is not None:
-        place = spot.at(found).location
-        name = spot.syntax.source(found.func)
-        text = f"`{name}` takes no arguments: it fits any shape of whole tiles."
-        edits = Editor(spot.path, spot.syntax)
-        edits.replace(found, name)
-        fixes.append(suggested(f"Write `{name}`", edits))
-    return finding(__name__, fault, context, place, text, (), fixes)
-
-
-def _unsized(fault: Fault, context: Context, spot: Spot | None) -> Finding:
-    """A layout with sizes that is given none."""
-    statement = spot.syntax.statement(spot.node) if spot is not None else None
-    named = [
-        n
-        for n in ast.walk(statement or ast.Module([], []))
-        if isinstance(n, ast.Attribute) and n.attr == "WG_STRIDED" and spot and not _is_called(spot.syntax, n)
-    ]
-    shape = _result_shape(fault)
-    example = _strided("plgpu.Layout", shape or (64, 128))[-1]
-    text = f"A strided layout is made for one shape, with the number of neighbouring elements of a thread: `{example}`."
-    if spot is None or len(named) != 1:
-        return finding(__name__, fault, context, narrowed(context.locate(fault), context), text)
-    fixes = []
-    for layout in _strided(spot.syntax.source(named[0].value), shape) if shape is not None else ():
-        edits = Editor(spot.path, spot.syntax)
-        edits.replace(named[0], layout)
-        fixes.append(suggested(f"Write `{layout}`", edits))
-    return finding(__name__, fault, context, spot.at(named[0]).location, text, (), fixes)
-
-
-def _is_called(syntax: Syntax, node: ast.expr) -> bool:
-    parent = syntax.parent(node)
-    return isinstance(parent, ast.Call) and parent.func is node
-
-
-def _result_shape(fault: Fault) -> tuple[int, ...] | None:
-    inside = (
-        fault.equation.outputs[0].partition("[")[2].rstrip("]") if fault.equation and fault.equation.outputs else ""
-    )
-    return tuple(int(p) for p in inside.split(",")) if inside else None
-
-
-def _strided(layout: str, shape: tuple[int, ...]) -> list[str]:
-    """The strided layouts of a shape with the longest possible vectors, and with pairs."""
-    longest = next((v for v in (4, 2, 1) if math.prod(shape) % (_THREADS * v) == 0), None)
-    vectors = list(dict.fromkeys((longest, min(longest, 2)))) if longest else []
-    return [f"{layout}.WG_STRIDED({_text(shape)}, vec_size={vector})" for vector in vectors]
-
-
 def _unknown(fault: Fault, context: Context, spot: Spot | None) -> Finding:
     place = context.locate(fault)
     source = short(context.source(place), 50)
@@ -261,7 +192,7 @@ def _unknown(fault: Fault, context: Context, spot: Spot | None) -> Finding:
 
 
 def _iota_casts(fault: Fault, spot: Spot) -> Iterator[Fix | None]:
-    shape = _result_shape(fault)
+    shape = result_shape(fault)
     if shape is None:
         return
     edits = Editor(spot.path, spot.syntax)
@@ -269,7 +200,7 @@ def _iota_casts(fault: Fault, spot: Spot) -> Iterator[Fix | None]:
     layout = edits.spell(f"{PLGPU}.Layout", spot.node, ALIAS)
     if cast is None or layout is None:
         return
-    names = _strided(layout, shape)
+    names = strided_layouts(layout, shape)
     if len(shape) == 2 and shape[0] % 64 == 0 and shape[1] % 8 == 0:
         names.append(f"{layout}.WGMMA")
     for name in names:

@@ -90,7 +90,8 @@ def _runs_launch(syntax: Syntax, nodes: list[ast.AST], launches: set[ast.Call], 
                     continue  # a call of its own, looked at by itself
             if any(isinstance(n, ast.Name) and n.id in reaching for n in ast.walk(part)):
                 return True
-            if isinstance(part, ast.Lambda) and any(n in launches for n in ast.walk(part)):
+            functions = [n for n in ast.walk(part) if isinstance(n, ast.Lambda)]
+            if any(n in launches for function in functions for n in ast.walk(function)):
                 return True
     return False
 

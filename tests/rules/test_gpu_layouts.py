@@ -88,6 +88,19 @@ MISFITS = cases(
             says=("no layout yet",),
             fixes=1,
         ),
+        "row_vector": Case(
+            value_kernel(
+                "x[...] + lax.broadcast_in_dim(y[...], (128, 128), (0,))", y="(128,), jnp.float32", options=[LANE]
+            ),
+            "lax.broadcast_in_dim(y[...], (128, 128), (0,))",
+            ("f32[128] to f32[128,128]", "no rows and columns"),
+        ),
+    },
+)
+
+LAYOUTS = cases(
+    "layout-name-invalid",
+    {
         "layout_called": Case(
             value_kernel("plgpu.layout_cast(x[...], plgpu.Layout.WGMMA(128))"),
             "plgpu.Layout.WGMMA(128)",
@@ -100,12 +113,12 @@ MISFITS = cases(
             ("WG_STRIDED((128, 128), vec_size=2)",),
             fixes=1,
         ),
-        "row_vector": Case(
-            value_kernel(
-                "x[...] + lax.broadcast_in_dim(y[...], (128, 128), (0,))", y="(128,), jnp.float32", options=[LANE]
-            ),
-            "lax.broadcast_in_dim(y[...], (128, 128), (0,))",
-            ("f32[128] to f32[128,128]", "no rows and columns"),
+        "only_the_name_of_one": Case(
+            value_kernel('plgpu.layout_cast(x[...], "WGMMA")'),
+            '"WGMMA"',
+            ("is no layout",),
+            fixes=1,
+            since=(0, 12),
         ),
     },
 )
@@ -281,7 +294,7 @@ cases("correct layouts", CORRECT)
 
 @pytest.mark.parametrize(
     "rule",
-    [CONFLICTS, MISFITS, CARRIES, REDUCTIONS, KEPT, PARTS, GMEM, CONVERSIONS, OPERATIONS, "correct layouts"],
+    [CONFLICTS, MISFITS, LAYOUTS, CARRIES, REDUCTIONS, KEPT, PARTS, GMEM, CONVERSIONS, OPERATIONS, "correct layouts"],
 )
 def test_each_variant(jax_python: JaxPython, rule: str) -> None:
     check(jax_python, rule)

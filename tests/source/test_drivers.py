@@ -89,6 +89,7 @@ def test_no_main_block(text):
         ("y = jax.jit(kernel)(1)", ["y = jax.jit(kernel)(1)"]),
         ("y = (lambda: kernel(1))()", ["y = (lambda: kernel(1))()"]),
         ("k = pl.pallas_call(body, t)\ny = k(x)", ["y = k(x)"]),
+        ("y = jax.vmap(lambda x: pl.pallas_call(b, t)(x))(1)", ["y = jax.vmap(lambda x: pl.pallas_call(b, t)(x))(1)"]),
         ("y = pl.pallas_call(body, t)(x)", ["y = pl.pallas_call(body, t)(x)"]),
         ("y = pl.pallas_call(body, t)(x)\nz = y + 1\nw = 2", ["y = pl.pallas_call(body, t)(x)", "z = y + 1"]),
         ("y = time_it(kernel, 1)", ["y = time_it(kernel, 1)"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -97,6 +98,7 @@ def inferred(fault: Fault) -> bool:
     return fault.site is not None and fault.site.file == INFERENCE
 
 
+THREADS = 128
 _IOTAS = ("arange", "iota", "broadcasted_iota", "linspace", "eye", "tri", "tril", "triu", "indices")
 
 
@@ -105,6 +107,24 @@ def made_iota(spot: Spot | None) -> bool:
     if spot is None or not isinstance(spot.node, ast.Call):
         return False
     return (spot.syntax.called(spot.node) or "").rpartition(".")[2] in _IOTAS
+
+
+def result_shape(fault: Fault) -> tuple[int, ...] | None:
+    """The shape of what the operation at fault gives."""
+    inside = (
+        fault.equation.outputs[0].partition("[")[2].rstrip("]") if fault.equation and fault.equation.outputs else ""
+    )
+    return tuple(int(p) for p in inside.split(",")) if inside else None
+
+
+def strided_layouts(layout: str, shape: tuple[int, ...]) -> list[str]:
+    """The strided layouts of a shape with the longest possible vectors, and with pairs."""
+    longest = next((v for v in (4, 2, 1) if math.prod(shape) % (THREADS * v) == 0), None)
+    vectors = list(dict.fromkeys((longest, min(longest, 2)))) if longest else []
+    return [
+        f"{layout}.WG_STRIDED(({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''}), vec_size={vector})"
+        for vector in vectors
+    ]
 
 
 # -- reductions in the source -----------------------------------------------------------------------------------------
