@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 from pallas_lsp.model import Capture, Fault, Finding, Severity, Stage
 from pallas_lsp.origins import STAND_INS, assumed, words
-from pallas_lsp.rules.base import registry
+from pallas_lsp.rules.base import Rule, registry
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import listed, short
+from pallas_lsp.source.syntax import Syntax
 
+logger = logging.getLogger(__name__)
+
+_Answer = TypeVar("_Answer")
 _IGNORE = re.compile(r"#\s*pallas-lsp:\s*ignore(?:\[(?P<rules>[^\]]*)\])?")
 _STAGES = {
     Stage.READ: "reading",
@@ -74,16 +81,29 @@ def _read(paths: Iterable[str], context: Context, known: Iterable[Finding]) -> l
     for path in paths:
         syntax = context.syntax(path)
         for rule in registry() if syntax is not None else ():
-            for finding in rule.read(path, syntax, context) if rule.read is not None and syntax is not None else ():
+            for finding in _contained(rule, partial(_reading, rule, path, syntax, context)) or ():
                 if (finding.rule, finding.location) not in places and not suppressed(finding, context):
                     places.add((finding.rule, finding.location))
                     found.append(finding)
     return found
 
 
+def _reading(rule: Rule, path: str, syntax: Syntax | None, context: Context) -> list[Finding]:
+    return list(rule.read(path, syntax, context)) if rule.read is not None and syntax is not None else []
+
+
+def _contained(rule: Rule, answer: Callable[[], _Answer]) -> _Answer | None:
+    """What a rule answers; a rule that fails answers nothing, so that the others are still heard."""
+    try:
+        return answer()
+    except Exception:
+        logger.exception("The rule %s failed and is left out. Please report this.", rule.name)
+        return None
+
+
 def _judge_one(fault: Fault, context: Context) -> Finding | None:
     for rule in registry():
-        finding = rule.judge(fault, context)
+        finding = _contained(rule, partial(rule.judge, fault, context))
         if finding is not None:
             return _assumed(finding, fault.driver) if assumed(fault.driver) else finding
     return None

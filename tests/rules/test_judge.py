@@ -6,6 +6,7 @@ from made import PATH, capture, context, fault, frame
 
 from pallas_lsp.engine.judge import judge
 from pallas_lsp.model import Capture, Severity, Stage
+from pallas_lsp.rules.base import Rule, registry
 
 TEXT = """\
 def kernel(x_ref, o_ref):
@@ -125,3 +126,14 @@ def test_findings_are_sorted_by_place() -> None:
 
 def test_no_faults() -> None:
     assert judge([], context(TEXT)) == ()
+
+
+def test_a_rule_that_fails_leaves_the_others_their_say(monkeypatch, caplog) -> None:
+    def fails(*_):
+        raise RuntimeError("a fault of ours")
+
+    broken = Rule("broken", "0.1.0", "", judge=fails, specificity=100, read=fails)
+    monkeypatch.setattr("pallas_lsp.engine.judge.registry", lambda: (broken, *registry()))
+    (found,) = judge([fault(frame(TEXT, "f(x_ref)"), message="no")], context(TEXT), [PATH])
+    assert found.rule == "pallas-error"
+    assert {"broken"} == {record.args[0] for record in caplog.records if record.args}
