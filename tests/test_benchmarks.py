@@ -18,8 +18,9 @@ def test_latency_is_measured(newest_jax_python, tmp_path: Path):
     assert run.returncode == 0, run.stderr
     assert "tpu_matmul" in run.stdout
     document = json.loads(figures.read_text(encoding="utf-8"))
-    (result,) = document["results"]
     assert document["jax"] == newest_jax_python.version
-    assert result["edits"] == 2
-    assert result["edit"]["median_ms"] > 0
-    assert result["edit_to_bare"]["median"] > 0
+    assert len(document["results"]) == 2, "called by its own file, and by another file's test"
+    for result in document["results"]:
+        assert result["edits"] == 2
+        assert result["edit"]["median_ms"] > 0
+        assert result["edit_to_bare"]["median"] > 0

@@ -28,7 +28,7 @@ _BETWEEN_EDITS = 6.0
 
 async def ratio(run: Run, seconds: float) -> None:
     end = time.monotonic() + seconds
-    subjects = [kernel for kernel in KERNELS if kernel.platform == "cuda"]
+    subjects = [kernel for kernel in KERNELS if kernel.platform == "cuda" and kernel.driver == "own"]
     results: dict[str, Any] = {kernel.name: {"bare": _bare(run, kernel)} for kernel in subjects}
     for mode, settings in {"warm": ConfirmSettings(), "fork": ConfirmSettings(warm=False)}.items():
         engine = run.engine(settings, Nothing())
