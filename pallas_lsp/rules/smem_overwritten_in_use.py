@@ -50,6 +50,7 @@ from pallas_lsp.rules.shared.silent import checked, narrow, related_spots, silen
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("copies", "wgmma")
+OF_ORDER = True
 _READERS = {
     "wgmma_ref": ("the tensor core", "wgmma_wait"),
     "copy_smem_to_gmem": ("the copy engine", "wait_smem_to_gmem"),

@@ -112,7 +112,7 @@ _RAISES = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiter
 
 
 def expected_failures(tree: ast.Module, path: str) -> list[tuple[str, int, int]]:
-    """Lines inside ``with pytest.raises(...)``, ``with self.assertRaises(...)`` and ``try: ... except``."""
+    """Lines inside ``with pytest.raises(...)``, ``with self.assertRaises(...)`` and calls of the latter."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.With):
