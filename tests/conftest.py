@@ -27,6 +27,7 @@ def pytest_report_header() -> str:
     return "jax: " + (", ".join(f"{each.version} ({each.python})" for each in found) or HINT)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of a file stay in one process, and so do those that share what is dear to make (``--dist loadgroup``)."""
     if not config.pluginmanager.hasplugin("xdist"):

@@ -129,7 +129,6 @@ def test_no_launch_is_nothing_to_check(tmp_path: Path, newest_jax_python: Any) -
 
 BAD_MODULES = {
     "raises": (GOOD, "raise OSError('weights.bin is missing')", {"not-reached"}, "OSError: weights.bin is missing"),
-    "no_module": (GOOD, "import not_there", {"not-reached"}, "No module named 'not_there'"),
     "exits": (GOOD, "sys.exit(3)", {"not-reached"}, "SystemExit: 3"),
     "os_exit": (GOOD, "os._exit(3)", {"exited", "not-reached"}, "ended itself with status 3"),
     "crashes": (GOOD, "os.kill(os.getpid(), signal.SIGSEGV)", {"crashed", "not-reached"}, "SIGSEGV"),
@@ -230,7 +229,7 @@ def test_an_interrupt_ends_the_workers(number: int, code: int, tmp_path: Path, n
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == code
     assert out == ""
     assert "Traceback" not in err
