@@ -104,12 +104,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 def _swapped(context: Context, fault: Fault) -> Finding | None:
     """The accumulator stands where an operand should."""
     found = operands(fault)
-    call = call_spot(context, fault, "wgmma")
     wrong = next((name for name in ("a", "b") if _is_accumulator(found.get(name))), None)
-    if call is None or wrong is None or _is_accumulator(found.get("acc")):
+    if wrong is None or _is_accumulator(found.get("acc")):
         return None
+    call = call_spot(context, fault, "wgmma")
     first, given = argument(context, fault, "acc"), argument(context, fault, wrong)
-    if first is None or given is None:
+    if call is None or first is None or given is None:
         return None
     text = (
         f"`wgmma` takes the accumulator first, then the operands: `{short(given.source, 40)}` is the accumulator, and "

@@ -101,6 +101,29 @@ def body(a, b, o, a_s, b_s, bar):
     )
 
 
+def product_kernel(code: str, *, options: Sequence[str] = ()) -> str:
+    """A kernel with two operands of wgmma in SMEM and a third input ``c``, of the product's type; then ``code``."""
+    body = f"""
+def body(a, b, c, o, a_s, b_s, bar):
+    plgpu.copy_gmem_to_smem(a, a_s, bar)
+    plgpu.copy_gmem_to_smem(b, b_s, bar)
+    plgpu.barrier_wait(bar)
+
+{code}
+"""
+    return gpu_kernel(
+        body,
+        inputs=("(64, 64), jnp.float16", "(64, 128), jnp.float16", "(64, 128), jnp.float32"),
+        out="(64, 128), jnp.float32",
+        scratch=(
+            "plgpu.SMEM((64, 64), jnp.float16, transforms=T)",
+            "plgpu.SMEM((64, 128), jnp.float16, transforms=T)",
+            "plgpu.Barrier(num_arrivals=2)",
+        ),
+        options=options,
+    )
+
+
 def tcgen05_kernel(
     call: str = "plgpu.tcgen05_mma(acc, a_s, b_s, mma_bar, accumulate=False)",
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from gpu_check import Case, cases, check
-from gpu_kernels import LANE, gpu_kernel, value_kernel, wgmma_kernel
+from gpu_kernels import LANE, gpu_kernel, product_kernel, value_kernel, wgmma_kernel
 from jax_environments import JaxPython
 
 WARPGROUP = "compiler_params=plgpu.CompilerParams(lowering_semantics=plgpu.LoweringSemantics.Warpgroup),"
@@ -13,31 +13,15 @@ STRIDED = "plgpu.Layout.WG_STRIDED((64, 128), vec_size=2)"
 
 def _product(expression: str, options: list[str], *, more: str = "") -> str:
     """A kernel that adds something to a product: ``expression`` of ``acc[...]`` and the input ``c``."""
-    body = f"""
-def body(a, b, c, o, a_s, b_s, bar):
-    plgpu.copy_gmem_to_smem(a, a_s, bar)
-    plgpu.copy_gmem_to_smem(b, b_s, bar)
-    plgpu.barrier_wait(bar)
-
+    code = f"""\
     def scope(acc):
         plgpu.wgmma(acc, a_s, b_s)
         return acc[...]
 
     product = pl.run_scoped(scope, plgpu.ACC((64, 128), jnp.float32))
     {more or "pass"}
-    o[...] = {expression}
-"""
-    return gpu_kernel(
-        body,
-        inputs=("(64, 64), jnp.float16", "(64, 128), jnp.float16", "(64, 128), jnp.float32"),
-        out="(64, 128), jnp.float32",
-        scratch=(
-            "plgpu.SMEM((64, 64), jnp.float16, transforms=T)",
-            "plgpu.SMEM((64, 128), jnp.float16, transforms=T)",
-            "plgpu.Barrier(num_arrivals=2)",
-        ),
-        options=options,
-    )
+    o[...] = {expression}"""
+    return product_kernel(code, options=options)
 
 
 CONFLICTS = cases(

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from gpu_check import Case, cases, check
-from gpu_kernels import gpu_kernel, wgmma_kernel
+from gpu_kernels import product_kernel, wgmma_kernel
 from jax_environments import JaxPython
 
 
 def _kernel(call: str, scope: str = "def scope(acc):\n        plgpu.wgmma(acc, a_s, b_s)") -> str:
-    body = f"""
-def body(a, b, c, o, a_s, b_s, bar):
-    plgpu.copy_gmem_to_smem(a, a_s, bar)
-    plgpu.copy_gmem_to_smem(b, b_s, bar)
-    plgpu.barrier_wait(bar)
-
-    {scope}
-
-    o[...] = {call}
-"""
-    return gpu_kernel(
-        body,
-        inputs=("(64, 64), jnp.float16", "(64, 128), jnp.float16", "(64, 128), jnp.float32"),
-        out="(64, 128), jnp.float32",
-        scratch=(
-            "plgpu.SMEM((64, 64), jnp.float16, transforms=T)",
-            "plgpu.SMEM((64, 128), jnp.float16, transforms=T)",
-            "plgpu.Barrier(num_arrivals=2)",
-        ),
-    )
+    return product_kernel(f"    {scope}\n\n    o[...] = {call}")
 
 
 RULE = cases(
