@@ -111,5 +111,9 @@ async def run_for_views(
     views = seen.views()
     if not views and not reason:
         faults = [fault.message.strip().partition("\n")[0] for fault in seen.outcome.faults.values()]
-        reason = f"the kernel was not traced to its end: {faults[0]}" if faults else ""
+        stopped = [each.error for each in seen.outcome.drivers.values() if each.error]
+        if faults:
+            reason = f"the kernel was not traced to its end: {faults[0]}"
+        elif stopped:
+            reason = f"what would reach it stopped: {stopped[0]}"
     return views, reason
