@@ -1,9 +1,10 @@
-"""The least that a check can cost: trace and lower in a process that has done it before.
+"""The least that a check can cost: execute, trace and lower in a process that has done it before.
 
-Run with the interpreter that has jax.  Reads one JSON object a line, ``{"text", "path", "entry", "arguments",
-"platform", "device"}``, and answers each with ``{"seconds", "stage", "error"}``: the time to execute the text as a
-module, trace its entry and lower it for the device that is named; where ``device`` is null, to lower it for the
-attached one and compile it.  ``jax`` is imported before the first answer.
+Run with the interpreter that has jax.  Reads one JSON object a line, ``{"modules", "entry", "arguments", "platform",
+"device"}``, and answers each with ``{"seconds", "traced", "stage", "error"}``: the time to execute the texts of
+``modules`` (``{"name", "path", "text"}``, each after those that it imports), to trace the entry of the last and to
+lower it for the device that is named; where ``device`` is null, to lower it for the attached one and compile it.
+``traced`` is the time until it was traced, or failed before.  ``jax`` is imported before the first answer.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ def measure(request: dict) -> dict:
     device = request["device"]
     mesh = use_abstract_mesh(AbstractMesh((), (), abstract_device=AbstractDevice(*device))) if device else nullcontext()
     arguments = [jax.ShapeDtypeStruct(tuple(shape), jnp.dtype(dtype)) for dtype, shape in request["arguments"]]
-    stage, error = "import", None
+    stage, error, traced_seconds = "import", None, None
     start = time.perf_counter()
     try:
-        module = types.ModuleType("measured")
-        exec(compile(request["text"], request["path"], "exec"), module.__dict__)
+        for each in request["modules"]:
+            module = sys.modules[each["name"]] = types.ModuleType(each["name"])
+            exec(compile(each["text"], each["path"], "exec"), module.__dict__)
         with mesh:
             stage = "trace"
             traced = jax.jit(getattr(module, request["entry"])).trace(*arguments)
+            traced_seconds = time.perf_counter() - start
             stage = "lower"
             lowered = traced.lower(lowering_platforms=(request["platform"],))
             if not device:
@@ -43,7 +46,8 @@ def measure(request: dict) -> dict:
                 lowered.compile()
     except Exception as fault:
         error = type(fault).__name__
-    return {"seconds": time.perf_counter() - start, "stage": stage, "error": error}
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "traced": traced_seconds or seconds, "stage": stage, "error": error}
 
 
 def main() -> None:

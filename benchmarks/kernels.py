@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 _MAIN = 'if __name__ == "__main__":'
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -46,6 +47,13 @@ class Kernel:
         head = "".join(f"{ast.unparse(each)}\n" for each in imports)
         driver = _own_driver(text).replace(_MAIN, "def test_main():")
         return f"{head}from {self.name} import {self.entry}\n\n\n{driver}"
+
+    def request(self, text: str) -> dict[str, Any]:
+        """What ``bare.py`` is asked for."""
+        return {
+            "modules": [{"name": self.name, "path": str(self.path), "text": text}], "entry": self.entry,
+            "arguments": self.arguments, "platform": self.platform, "device": self.device,
+        }  # fmt: skip
 
     def edits(self, count: int) -> Iterator[tuple[str, bool]]:
         """``count`` texts, each with whether it is faulty."""

@@ -12,9 +12,7 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,117 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from editor import Bare, Editor, machine, percentile
 from kernels import KERNELS, Kernel
-from lsprotocol import types
-from pygls.lsp.client import LanguageClient
-
-HERE = Path(__file__).resolve().parent
-LIMIT = 120.0
-
-
-class Bare:
-    """The process that only traces and lowers."""
-
-    def __init__(self, python: str) -> None:
-        start = time.perf_counter()
-        self._process = subprocess.Popen(
-            [python, str(HERE / "bare.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True,
-        )  # fmt: skip
-        self.jax = self._read()["jax"]
-        self.import_seconds = time.perf_counter() - start
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit("the process that traces and lowers ended; does its interpreter have jax?")
-        return json.loads(line)
-
-    def measure(self, kernel: Kernel, text: str) -> dict[str, Any]:
-        assert self._process.stdin
-        request = {
-            "text": text, "path": str(kernel.path), "entry": kernel.entry, "arguments": kernel.arguments,
-            "platform": kernel.platform, "device": kernel.device,
-        }  # fmt: skip
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        return self._read()
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
-
-
-class Editor:
-    """A client that has one document open and waits for what the server says of it."""
-
-    def __init__(self) -> None:
-        self.client = LanguageClient("pallas-lsp-benchmark", "1")
-        self.published: dict[str, list[tuple[float, types.PublishDiagnosticsParams]]] = {}
-        self._news = asyncio.Condition()
-        self._listen()
-
-    def _listen(self) -> None:
-        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        async def published(params: types.PublishDiagnosticsParams) -> None:
-            arrived = time.perf_counter()
-            async with self._news:
-                self.published.setdefault(params.uri, []).append((arrived, params))
-                self._news.notify_all()
-
-        for name in (types.WINDOW_LOG_MESSAGE, types.WINDOW_SHOW_MESSAGE, types.PROGRESS):
-            self.client.feature(name)(lambda _: None)
-        self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(lambda _: None)
-
-    async def start(self, command: list[str], root: Path, python: str) -> None:
-        await self.client.start_io(*command)
-        await self.client.initialize_async(
-            types.InitializeParams(
-                capabilities=types.ClientCapabilities(
-                    text_document=types.TextDocumentClientCapabilities(
-                        publish_diagnostics=types.PublishDiagnosticsClientCapabilities(version_support=True)
-                    )
-                ),
-                process_id=os.getpid(),
-                root_uri=root.as_uri(),
-                workspace_folders=[types.WorkspaceFolder(root.as_uri(), root.name)],
-                initialization_options={"trusted": True, "interpreter": python},
-            )
-        )
-        self.client.initialized(types.InitializedParams())
-
-    def open(self, uri: str, text: str) -> None:
-        document = types.TextDocumentItem(uri, "python", 0, text)
-        self.client.text_document_did_open(types.DidOpenTextDocumentParams(document))
-
-    def change(self, uri: str, version: int, text: str) -> None:
-        self.client.text_document_did_change(
-            types.DidChangeTextDocumentParams(
-                types.VersionedTextDocumentIdentifier(version, uri),
-                [types.TextDocumentContentChangeWholeDocument(text)],
-            )
-        )
-
-    async def shows(self, uri: str, version: int, errors: bool) -> float:
-        """When the diagnostics of this version of the text, with an error or with none, had arrived."""
-
-        def found() -> float | None:
-            for arrived, params in self.published.get(uri, ()):
-                serious = any(each.severity == types.DiagnosticSeverity.Error for each in params.diagnostics)
-                if params.version == version and serious == errors:
-                    return arrived
-            return None
-
-        async with asyncio.timeout(LIMIT), self._news:
-            await self._news.wait_for(lambda: found() is not None)
-        arrived = found()
-        assert arrived is not None
-        return arrived
-
-    async def stop(self) -> None:
-        await self.client.shutdown_async(None)
-        self.client.exit(None)
-        await self.client.stop()
 
 
 @dataclass
@@ -163,15 +52,11 @@ class Result:
         }
 
 
-def percentile(values: list[float], percent: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, round(percent / 100 * len(ordered) + 0.5) - 1))]
-
-
 async def measure(kernel: Kernel, options: argparse.Namespace, bare: Bare) -> Result:
     result = Result(kernel.name, kernel.driver)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder).resolve() / kernel.path.name
+        path = Path(folder).resolve() / "workspace" / kernel.path.name
+        path.parent.mkdir()
         original = kernel.text
         path.write_text(original, encoding="utf-8")
         if kernel.driver == "test":
@@ -179,11 +64,11 @@ async def measure(kernel: Kernel, options: argparse.Namespace, bare: Bare) -> Re
             path.with_name("pyproject.toml").touch()  # a folder without one is no workspace, and is not searched
         editor, uri = Editor(), path.as_uri()
         start = time.perf_counter()
-        await editor.start([sys.executable, "-m", "pallas_lsp", "serve"], path.parent, options.python)
+        await editor.start(path.parent, options.python)
         try:
             editor.open(uri, original)
             result.open_seconds = await editor.shows(uri, 0, errors=False) - start
-            bare.measure(kernel, original)
+            bare.measure(kernel.request(original))
             version = 0
             edits = list(kernel.edits(options.warm_up + options.edits))
             for n, (text, faulty) in enumerate(edits):
@@ -192,7 +77,7 @@ async def measure(kernel: Kernel, options: argparse.Namespace, bare: Bare) -> Re
                 start = time.perf_counter()
                 editor.change(uri, version, text)
                 seconds = await editor.shows(uri, version, faulty) - start
-                alone = await asyncio.to_thread(bare.measure, kernel, text)
+                alone = await asyncio.to_thread(bare.measure, kernel.request(text))
                 if (alone["error"] is not None) != faulty:
                     raise SystemExit(f"{kernel.name}: jax itself says {alone} of edit {n}, which is faulty: {faulty}")
                 if n >= options.warm_up:
@@ -238,7 +123,7 @@ async def run(options: argparse.Namespace) -> int:
     if options.json:
         document = {
             "jax": bare.jax,
-            "machine": {"system": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
+            "machine": machine(),
             "import_ms": 1000 * bare.import_seconds,
             "results": [result.summary() for result in results],
         }

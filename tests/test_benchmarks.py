@@ -1,13 +1,21 @@
-"""The benchmark runs against a real server and writes its figures."""
+"""The benchmarks run against a real server and write their figures; no time is judged here."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "benchmarks"))
+
+from page import write  # noqa: E402
+from session import Expected, session  # noqa: E402
+from subjects import SUBJECTS  # noqa: E402
 
 
 def test_latency_is_measured(newest_jax_python, tmp_path: Path):
@@ -24,3 +32,63 @@ def test_latency_is_measured(newest_jax_python, tmp_path: Path):
         assert result["edits"] == 2
         assert result["edit"]["median_ms"] > 0
         assert result["edit_to_bare"]["median"] > 0
+
+
+def test_keystrokes_are_measured(newest_jax_python, tmp_path: Path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, str(PROJECT / "benchmarks" / "keystrokes.py"), "--python", newest_jax_python.python]
+    command += ["--kernel", "wgmma", "--keystrokes", "25", "--pause", "0.1", "--anew", "1", "--json", str(figures)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    kernel = json.loads(figures.read_text(encoding="utf-8"))["kernels"]["wgmma"]
+    assert kernel["keystrokes"] >= 25
+    assert kernel["anew_seconds"] > 0
+    # Each was there when it was to be, or the benchmark had ended.
+    assert {"finding of tracing", "finding of lowering", "correct text", "broken syntax"} == set(kernel["results"])
+    for result in kernel["results"].values():
+        assert 0 <= result["wait"]["p50"] <= result["result"]["worst"]
+    assert kernel["results"]["finding of tracing"]["to_bare"]["p50"] > 0
+    assert "| wgmma | finding of tracing |" in run.stdout
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_session_ends_each_phrase_as_it_says(name: str, newest_jax_python):
+    """Its keystrokes, one by one, lead to the texts of the phrases, and whatever was changed is taken back."""
+    subject = SUBJECTS[name](newest_jax_python.python)
+    phrases = session(subject, 200)
+    assert phrases == session(subject, 200)
+    texts = dict(subject.files)
+    seen = set()
+    for phrase in phrases:
+        for stroke in phrase.keystrokes:
+            text = texts[stroke.file]
+            texts[stroke.file] = text[: stroke.start] + stroke.text + text[stroke.end :]
+        parses = _parses(texts[subject.main])
+        assert parses == (phrase.expected is not Expected.SYNTAX)
+        seen.add((phrase.kind, phrase.expected))
+        if phrase.expected is Expected.CLEAN and phrase.kind == "delete":
+            assert subject.trace_fault.old in texts[subject.main]
+    kinds = {kind for kind, _ in seen}
+    assert kinds >= {"insert", "delete", "paste", "undo", "break", "repair", "helper", "driver"}
+    assert {expected for _, expected in seen} == set(Expected)
+    assert 200 <= sum(len(phrase.keystrokes) for phrase in phrases) < 300
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path):
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- this: measured -->\nold\n<!-- this: end -->\nafter\n", encoding="utf-8")
+    write("this", "new", page)
+    write("this", "newest", page)
+    assert page.read_text(encoding="utf-8") == (
+        "before\n<!-- this: measured -->\n\nnewest\n\n<!-- this: end -->\nafter\n"
+    )
+    with pytest.raises(ValueError, match="no place for that"):
+        write("that", "new", page)

@@ -63,11 +63,7 @@ def _texts(kernel: Kernel) -> list[str]:
 
 def _bare(run: Run, kernel: Kernel) -> dict[str, Any]:
     """Lower and compile again and again in one process that does nothing else."""
-    requests = [
-        {"text": text, "path": str(kernel.path), "entry": kernel.entry, "arguments": kernel.arguments,
-         "platform": kernel.platform, "device": None}
-        for text in _texts(kernel)
-    ]  # fmt: skip
+    requests = [{**kernel.request(text), "device": None} for text in _texts(kernel)]
     environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_PLATFORMS": "cuda,cpu"}
     done = subprocess.run(
         [run.python, str(PROJECT / "benchmarks" / "bare.py")],
