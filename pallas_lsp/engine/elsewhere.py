@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import time
@@ -21,6 +22,7 @@ from pallas_lsp.model import Backend, Capture, Driver, DriverOutcome, Launch, Sn
 from pallas_lsp.recorder.store import Recordings
 from pallas_lsp.source.drivers import find_drivers
 from pallas_lsp.source.guess import guess_drivers
+from pallas_lsp.source.workspace import read_text
 
 MOST_BATCHES = 12
 MOST_SECONDS = 120.0
@@ -45,9 +47,13 @@ class _Fruitless:
     until: float
     ran: tuple[Driver, ...]
     ended: Mapping[str, DriverOutcome]
+    read: Mapping[str, str]
+    """The files of the drivers that ran, with their texts."""
 
-    def holds(self, state: str, text: str) -> bool:
-        return self.state == state and (self.text == text or time.monotonic() < self.until)
+    def holds(self, state: str, text: str, snapshot: Snapshot) -> bool:
+        if self.state != state or (self.text != text and time.monotonic() >= self.until):
+            return False
+        return self.read == _texts(snapshot, self.ran)  # the state comes from an index that may be seconds old
 
 
 class Elsewhere:
@@ -87,7 +93,9 @@ class Elsewhere:
         index = await loop.run_in_executor(self._threads, self._index, snapshot, path)
         state = await loop.run_in_executor(self._threads, index.state, path)
         before = self._fruitless.get(path)
-        if before is not None and before.holds(state, reading.text):
+        if before is not None and await loop.run_in_executor(
+            self._threads, before.holds, state, reading.text, snapshot
+        ):
             outcome.drivers = {**before.ended, **outcome.drivers}
             return before.ran, outcome
         lines = [launch.location.range.start.line + 1 for launch in unreached(reading.launches, outcome)]
@@ -118,7 +126,8 @@ class Elsewhere:
             seconds = time.monotonic() - started
             until = time.monotonic() + max(_LEAST_PAUSE, _PAUSE * seconds)
             ended = {driver: each for driver, each in outcome.drivers.items() if driver in {d.id for d in ran}}
-            self._fruitless[path] = _Fruitless(state, reading.text, until, tuple(ran), ended)
+            read = await loop.run_in_executor(self._threads, _texts, snapshot, ran)
+            self._fruitless[path] = _Fruitless(state, reading.text, until, tuple(ran), ended, read)
         return tuple(ran), outcome
 
     async def guesses(self, snapshot: Snapshot, path: str, launches: Sequence[Launch]) -> tuple[Driver, ...]:
@@ -238,6 +247,15 @@ def _useful(ran: Sequence[Driver], path: str, outcome: Outcome) -> tuple[Driver,
             types.add(capture.arguments)
             useful[driver.id] = driver
     return tuple(useful.values())
+
+
+def _texts(snapshot: Snapshot, drivers: Sequence[Driver]) -> dict[str, str]:
+    """The files of drivers with their texts; those that cannot be read are left out."""
+    texts = {}
+    for path in {driver.path for driver in drivers}:
+        with contextlib.suppress(OSError, ValueError, SyntaxError):
+            texts[path] = read_text(snapshot, path)
+    return texts
 
 
 def _script(part: Driver) -> Driver:

@@ -133,6 +133,17 @@ async def test_a_new_launch_is_searched_for_once(make_workspace: Callable[[], Wo
     assert searches == ["kernels.py"] * 2
 
 
+async def test_an_edit_of_the_test_ends_a_search_that_did_not_reach_everything(
+    make_workspace: Callable[[], Workspace], searches: list[str]
+) -> None:
+    """At once: the index, which is seconds old, need not know of the edit."""
+    work = make_workspace()
+    await work.check(KERNEL + SECOND)
+    for text in (TESTS.replace("1", "2"), TESTS):
+        assert reached(await work.check(KERNEL + SECOND, test_kernels=text)) == [[work.driver], []]
+    assert searches == ["kernels.py"] * 3
+
+
 async def test_a_driver_that_no_longer_leads_there(
     make_workspace: Callable[[], Workspace], searches: list[str]
 ) -> None:
