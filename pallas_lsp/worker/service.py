@@ -90,6 +90,8 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
             importlib.import_module(name)
         except BaseException as reason:  # a module of the user's may raise anything; its own run will say so
             print(f"pallas-lsp: {name} was not imported beforehand: {reason!r}", file=sys.stderr)
+    # What a run needs of ours and all that jax imports when it first lowers: once, not in each child.
+    importlib.import_module(".run", __package__)
     mode, why = _mode()
     if params.get("warm") and mode == "single":
         from . import compiling
