@@ -22,7 +22,7 @@ from pallas_lsp.confirm.jobs import UNFINISHED, Answer, Job, end_of, fault_of, t
 from pallas_lsp.confirm.machine_lock import machine_lock
 from pallas_lsp.confirm.remote import remote_start
 from pallas_lsp.confirm.settings import ConfirmSettings
-from pallas_lsp.engine.codec import encode_driver
+from pallas_lsp.engine.codec import encode
 from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
@@ -235,7 +235,7 @@ class Confirmer:
             "path": job.path,
             "documents": documents,
             "roots": list(job.snapshot.roots),
-            "drivers": [encode_driver(driver) for driver in job.drivers],
+            "drivers": [encode(driver) for driver in job.drivers],
             "targets": {backend: list(kinds) for backend, kinds in job.targets.items()},
             "limits": {"memory_bytes": 0, "cpu_seconds": self._base.limits.cpu_seconds},
             "stages": ["trace", "lower"],

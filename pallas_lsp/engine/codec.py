@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import cattrs
 
-from pallas_lsp.model import Driver
-
 _T = TypeVar("_T")
 
 
@@ -26,6 +24,7 @@ def decode(value: Mapping[str, Any], kind: type[_T]) -> _T:
         raise ValueError(f"the worker sent no {kind.__name__}: {error!r}") from error
 
 
-def encode_driver(driver: Driver) -> dict[str, Any]:
-    encoded: dict[str, Any] = _converter().unstructure(driver)
+def encode(value: Any) -> dict[str, Any]:
+    """A dataclass of ``model`` as the JSON object that ``decode`` takes."""
+    encoded: dict[str, Any] = _converter().unstructure(value)
     return encoded

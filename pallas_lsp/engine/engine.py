@@ -58,11 +58,11 @@ class Engine:
         self.settings = settings or Settings()
         self._log = log or (lambda _: None)
         self._pool = Pool(self.settings, self._log)
-        self._runner = Runner(self.settings, self._pool, self._log)
         self._jobs = asyncio.Semaphore(max(1, self.settings.jobs))
         # One thread: what keeps the parser's warnings quiet is not safe in several at once.
         self._closed = False
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pallas-lsp-read")
+        self._runner = Runner(self.settings, self._pool, self._threads, self._log)
         self._elsewhere = Elsewhere(self._threads, self._log)
         self._confirmations: Confirmations | None = None
 

@@ -36,6 +36,8 @@ class Outcome:
     capture: str | None = None
     device: dict[str, Any] | None = None
     """Which GPU a confirmation ran on, ``{"gpu", "reason"}``."""
+    reads: set[str] = field(default_factory=set)
+    """The user's files that were read besides the checked one and the open ones."""
 
     @property
     def died_in_import(self) -> bool:
@@ -55,6 +57,8 @@ class Outcome:
             self.drivers[outcome.driver] = outcome
         elif method == "device":
             self.device = dict(fields)
+        elif method == "read":
+            self.reads.update(map(str, fields.get("paths") or ()))
         elif method == "stage":
             self.stage = str(fields.get("stage") or "")
             self.driver, self.capture = fields.get("driver"), fields.get("capture")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from functools import cache
+from pathlib import Path
 
 from pallas_lsp.engine.errors import WorkerUnavailable
+from pallas_lsp.engine.known_interpreters import Known, KnownInterpreters
 from pallas_lsp.engine.log import Log
-from pallas_lsp.engine.process import Worker
+from pallas_lsp.engine.process import PROGRAM, Worker
 from pallas_lsp.engine.settings import Settings
 from pallas_lsp.model import WorkerInfo
 
@@ -38,14 +42,29 @@ class Pool:
         self._closing = False
         self._used: set[Worker] = set()
         self._ends: set[asyncio.Task[None]] = set()
+        program = program_stamp(settings.worker or PROGRAM)
+        self._known = KnownInterpreters(settings.kept, settings.environment, program) if settings.kept else None
+        self._program = program
 
     async def info(self, python: str) -> WorkerInfo:
         """What the interpreter has; raises WorkerUnavailable."""
+        return (await self._knowledge(python)).info
+
+    async def _knowledge(self, python: str) -> Known:
+        """From a worker, or from an earlier one of the same interpreter: then another is started for what comes."""
         slot = self._slot(python)
+        if self._known is not None and slot.ready is None and (known := self._known.get(python)) is not None:
+            self.prepare(python)
+            return known
         async with slot.lock:
             worker = await self._ready(python, slot)
         assert worker.info is not None
-        return worker.info
+        return Known(worker.info, worker.stamps)
+
+    async def surroundings(self, python: str) -> tuple[object, ...]:
+        """What of the interpreter the results of a run depend on; raises WorkerUnavailable."""
+        known = await self._knowledge(python)
+        return known.info, known.stamps, self._program
 
     @contextlib.asynccontextmanager
     async def worker(self, python: str) -> AsyncIterator[Worker]:
@@ -124,6 +143,8 @@ class Pool:
         except WorkerUnavailable as error:
             slot.failed = (time.monotonic(), error)
             raise
+        if self._known is not None and worker.info is not None:
+            self._known.put(python, worker.info, worker.stamps)
         return worker
 
     def _refill(self, python: str, slot: _Slot) -> None:
@@ -171,6 +192,17 @@ class Pool:
         kept = {slot.ready for slot in self._slots.values() if slot.ready is not None}
         await asyncio.gather(*(self._end(worker) for worker in kept | self._used))
         self._slots.clear()
+
+
+@cache
+def program_stamp(program: str) -> str:
+    """A digest of when the worker's own code changed last."""
+    files = sorted(Path(program).rglob("*.py")) if Path(program).is_dir() else [Path(program)]
+    digest = hashlib.sha256()
+    for file in files:
+        status = file.stat()
+        digest.update(f"{file.name} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return digest.hexdigest()
 
 
 def _check(worker: Worker) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from pallas_lsp.engine.child import Child, kill_group
 from pallas_lsp.engine.codec import decode
 from pallas_lsp.engine.errors import RunFailed, WorkerUnavailable
+from pallas_lsp.engine.known_interpreters import Stamps, changed
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.settings import Limits, Start
 from pallas_lsp.model import WorkerInfo
@@ -124,7 +125,7 @@ class Worker:
         self.forks = answer.get("mode") == "fork"
         if not self.forks and answer.get("mode_reason"):
             self._log(f"each check uses up a process of its own: {answer['mode_reason']}")
-        self._watched = {path: _changed(path) for path in answer.get("watch") or ()}
+        self._watched = {path: changed(path) for path in answer.get("watch") or ()}
 
     def _no_handshake(self, reason: str) -> WorkerUnavailable:
         if self._unasked.get("code") == 5:
@@ -150,9 +151,14 @@ class Worker:
         return bool(self._running)
 
     @property
+    def stamps(self) -> Stamps:
+        """When the folders of installed packages changed last before the start."""
+        return tuple(sorted(self._watched.items()))
+
+    @property
     def outdated(self) -> bool:
         """Whether packages were installed or removed since the start."""
-        return any(_changed(path) != then for path, then in self._watched.items())
+        return any(changed(path) != then for path, then in self._watched.items())
 
     # -- messages ---------------------------------------------------------------------------------------------------
 
@@ -276,10 +282,3 @@ def _failure(error: dict[str, Any]) -> RunFailed:
     if data.get("signal") == "SIGXCPU":
         return RunFailed("timed-out", _TOO_LONG, str(data.get("stage") or ""))
     return RunFailed(kind, str(error.get("message")), str(data.get("stage") or ""), detail)
-
-
-def _changed(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - asked before each run
-    except OSError:
-        return 0

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from types import MappingProxyType
 from typing import Any
 
-from pallas_lsp.engine.codec import encode_driver
+from pallas_lsp.engine.codec import encode
 from pallas_lsp.engine.errors import RunFailed
+from pallas_lsp.engine.incremental import Plan, keep, plan
+from pallas_lsp.engine.kept import Kept
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Failure, Outcome
 from pallas_lsp.engine.pool import Pool
@@ -38,9 +42,13 @@ OnTraced = Callable[[Outcome], None]
 
 
 class Runner:
-    def __init__(self, settings: Settings, pool: Pool, log: Log) -> None:
+    """``threads``: where texts are read and compared."""
+
+    def __init__(self, settings: Settings, pool: Pool, threads: Executor, log: Log) -> None:
         self._settings = settings
         self._pool = pool
+        self._threads = threads
+        self._kept = Kept(settings.kept, threads)
         self._log = log
         self._deadly: OrderedDict[bytes, Outcome] = OrderedDict()
 
@@ -57,37 +65,67 @@ class Runner:
         """Execute the drivers.  ``texts``: the file and the workspace files that it imports.  ``more``: parameters of
         the run.
 
-        What killed a worker is not run again unchanged: its outcome is remembered.
+        What is known from an earlier run of the same code is not run again, wherever it stands now; nor is what killed
+        a worker.
         """
         key = self._key(python, drivers, texts, more)
         if key in self._deadly:
             self._deadly.move_to_end(key)
             return self._deadly[key]
-        outcome = await self._run_all(python, snapshot, path, drivers, on_traced, more)
+        plan = await self._plan(python, snapshot, path, drivers, texts, more)
+        outcome = await self._run_all(python, snapshot, path, plan, on_traced, more)
+        keep(self._kept, plan, outcome, self._log)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome
             while len(self._deadly) > _REMEMBERED:
                 self._deadly.popitem(last=False)
         return outcome
 
-    async def _run_all(
+    async def _plan(
         self,
         python: str,
         snapshot: Snapshot,
         path: str,
         drivers: tuple[Driver, ...],
+        texts: Mapping[str, str],
+        more: Mapping[str, Any],
+    ) -> Plan:
+        if more and any(driver.kind != "guess" for driver in drivers):
+            return Plan((), drivers)  # a search: what it finds is remembered in another way
+        surroundings = (
+            python,
+            *await self._pool.surroundings(python),
+            sorted(more.items()),
+            sorted(self._settings.targets.items()),
+            sorted(self._settings.environment.items()),
+            self._settings.limits,
+            self._settings.figures,
+        )
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, plan, self._kept, snapshot, path, drivers, texts, surroundings)
+
+    async def _run_all(
+        self,
+        python: str,
+        snapshot: Snapshot,
+        path: str,
+        plan: Plan,
         on_traced: OnTraced,
         more: Mapping[str, Any],
     ) -> Outcome:
-        remaining = list(drivers)
+        remaining = list(plan.drivers)
         skipped: list[str] = []
         failures: list[Failure] = []
-        kept: list[tuple[Outcome, set[str]]] = []
+        kept: list[tuple[Outcome, set[str]]] = plan.known
+        more = {**more, "reached": sorted(plan.reached(path))}
         while True:
             outcome = Outcome()
             for attempt, (earlier, ended) in enumerate(kept, 1):
                 outcome.keep(earlier, ended, attempt)
             outcome.failures = failures
+            if not remaining:
+                outcome.stage = "lower"
+                return outcome
             failure = await self._run_once(python, snapshot, path, remaining, skipped, outcome, on_traced, more)
             if failure is None:
                 return outcome
@@ -156,7 +194,7 @@ class Runner:
             "path": path,
             "documents": {each.path: each.text for each in snapshot.documents.values()},
             "roots": list(snapshot.roots),
-            "drivers": [encode_driver(driver) for driver in drivers],
+            "drivers": [encode(driver) for driver in drivers],
             "targets": {backend: list(kinds) for backend, kinds in self._settings.targets.items()},
             "limits": {"memory_bytes": limits.memory_bytes, "cpu_seconds": limits.cpu_seconds},
             "stages": ["trace", "lower"],

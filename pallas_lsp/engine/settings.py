@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pallas_lsp.confirm.settings import ConfirmSettings
 
@@ -67,7 +68,8 @@ class Settings:
     where there are none, guess argument types.  ``fork`` False uses up
     a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
     ``confirm``: how findings are taken to a GPU, None for not at all.
-    ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.
+    ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.  ``kept``: a folder where
+    results are kept between sessions.
     """
 
     python: str | None = None
@@ -83,3 +85,4 @@ class Settings:
     figures: bool = False
     confirm: ConfirmSettings | None = None
     start: Start = field(default_factory=Start)
+    kept: Path | None = None

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pallas_lsp.engine.codec import encode_driver
+from pallas_lsp.engine.codec import encode
 from pallas_lsp.engine.errors import RunFailed
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.pool import Pool
@@ -91,7 +91,7 @@ async def run_for_views(
         "path": path,
         "documents": {each.path: each.text for each in snapshot.documents.values()},
         "roots": list(snapshot.roots),
-        "drivers": [encode_driver(driver) for driver in drivers],
+        "drivers": [encode(driver) for driver in drivers],
         "targets": {backend: list(kinds) for backend, kinds in settings.targets.items()},
         "limits": {
             "memory_bytes": 0 if wanted.kind == "ptx" else limits.memory_bytes,

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 from pallas_lsp.confirm.settings import ConfirmSettings
 from pallas_lsp.engine.settings import TARGETS, Limits, Settings
@@ -53,6 +56,7 @@ class FolderSettings:
             discovery=self.discovery,
             confirm=self.confirm,
             figures=True,
+            kept=Path(platformdirs.user_cache_dir("pallas-lsp")) / "results",
         )
 
     def severity(self, rule: str) -> str | None:

@@ -8,7 +8,7 @@ from pallas_lsp.source.definitions import Definitions, bound_names
 from pallas_lsp.source.free_names import DEFINITIONS, executed
 from pallas_lsp.source.syntax import PARTIAL, Syntax
 
-_WRAPPERS = PARTIAL | {
+WRAPPERS = PARTIAL | {
     "jax.jit",
     "jax.pmap",
     "jax.vmap",
@@ -79,14 +79,14 @@ def _runs_launch(syntax: Syntax, nodes: list[ast.AST], launches: set[ast.Call], 
             continue
         if isinstance(call.func, ast.Call) and call.func in launches:
             return True
-        if syntax.dotted(call.func) in _WRAPPERS:
+        if syntax.dotted(call.func) in WRAPPERS:
             continue
         for part in (call.func, *call.args, *(k.value for k in call.keywords)):
             # A function given to a call is taken to be called.
             if isinstance(part, ast.Call):
                 if part in launches:
                     return True
-                if syntax.dotted(part.func) not in _WRAPPERS:
+                if syntax.dotted(part.func) not in WRAPPERS:
                     continue  # a call of its own, looked at by itself
             if any(isinstance(n, ast.Name) and n.id in reaching for n in ast.walk(part)):
                 return True
@@ -102,6 +102,6 @@ def _computes(syntax: Syntax, statement: ast.stmt, nodes: list[ast.AST], launche
     if isinstance(value, ast.Call):
         if isinstance(value.func, ast.Name) and value.func.id in _VALUES:
             return False
-        if value in launches or syntax.dotted(value.func) in _WRAPPERS:
+        if value in launches or syntax.dotted(value.func) in WRAPPERS:
             return False
     return any(isinstance(node, ast.Call) for node in nodes)

@@ -24,6 +24,7 @@ from . import (
     overlay,
     preload,
     pytests,
+    reads,
     stand_ins,
 )
 from .session import Emit, Session
@@ -70,13 +71,23 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
         for folder in module.folders(file, roots)
     )
     preload.watch()
+    opened = reads.Reads(documents)
+    try:
+        _execute(session, documents[path], wanted, roots)
+    finally:
+        session.tell("read", {"paths": opened.paths()})
+
+
+def _execute(session: Session, text: str, wanted: list[dict[str, Any]], roots: list[str]) -> None:
+    params = session.params
+    path = params["path"]
     lines = {line for driver in wanted if driver["kind"] == "module" for line in driver.get("lines") or ()}
     session.stage("import")
     lowering = "lower" in (params.get("stages") or ["trace", "lower"])
-    device = abstract_devices.abstract_device(*_ambient(documents[path], params))
+    device = abstract_devices.abstract_device(*_ambient(text, params))
     with device:
         try:
-            checked = module.load(path, documents[path], lines, roots)
+            checked = module.load(path, text, lines, roots)
         except BaseException as error:
             for driver in wanted:
                 drivers.tell_stopped(session, driver["id"], error)
@@ -86,19 +97,22 @@ def execute(params: dict[str, Any], emit: Emit) -> None:
         programs = runner.abstract()
     if lowering:
         lower.lower_all(session, programs)
-    if _unreached(session, params.get("launches")):
+    if _unreached(session, params.get("launches"), set(params.get("reached") or ())):
         # Concrete runs can be slow, so they come when all that was found without them is told.
-        with abstract_devices.abstract_device(*_ambient(documents[path], params)):
+        with abstract_devices.abstract_device(*_ambient(text, params)):
             programs = runner.concrete()
         if lowering:
             lower.lower_all(session, programs)
 
 
-def _unreached(session: Session, launches: list[int] | None) -> bool:
-    """Whether a launch of the file (``launches``: first lines, where the engine gave them) was not reached yet."""
+def _unreached(session: Session, launches: list[int] | None, reached: set[int]) -> bool:
+    """Whether a launch of the file (``launches``: first lines, where the engine gave them) was not reached yet.
+
+    ``reached``: those of them that drivers reach which need not run again.
+    """
     if not launches:
         return True  # those of other files are not known
-    reached = {frame["line"] for capture in session.captures.values() for frame in capture.launch[-1:]}
+    reached = reached | {frame["line"] for capture in session.captures.values() for frame in capture.launch[-1:]}
     return not set(launches) <= reached
 
 

@@ -1,0 +1,182 @@
+"""What each driver of a file depends on, as top-level statements, and which drivers have to run together.
+
+Careful in one direction: what may matter to a driver counts as mattering to it.  Where names do not tell (state that
+functions change, names made from strings) all drivers are one group that depends on everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pallas_lsp.model import Driver, Snapshot
+from pallas_lsp.source.free_names import free_names
+from pallas_lsp.source.modules import Module, Node
+from pallas_lsp.source.state import keeps_state
+from pallas_lsp.source.syntax import parse
+from pallas_lsp.source.units import NoUnits, Unit
+from pallas_lsp.source.workspace import resolve
+
+_MOST_FILES = 40
+"""Files beside the divided ones that are looked into for state; with more, everything is one group."""
+_NAMED = ("module", "main", "test", "call")
+_SHARED_LIBRARIES = ("ragged_dot",)
+"""Functions of jax that launch kernels of their own: who calls them shares these."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Drivers whose results do not depend on other drivers.  ``digest``: of all that they depend on, but for layout."""
+
+    drivers: tuple[Driver, ...]
+    units: tuple[Unit, ...]
+    digest: str
+
+
+def groups(snapshot: Snapshot, path: str, texts: Mapping[str, str], drivers: Sequence[Driver]) -> list[Group]:
+    """The groups of a file's drivers; raises NoUnits where texts cannot be divided.
+
+    ``texts``: the file and the workspace files that it imports.  Open documents are divided into statements; files on
+    the disk count as a whole.
+    """
+    try:
+        return _Groups(snapshot, path, texts).of(drivers)
+    except (SyntaxError, ValueError) as error:
+        raise NoUnits(str(error)) from error
+
+
+class _Groups:
+    def __init__(self, snapshot: Snapshot, path: str, texts: Mapping[str, str]) -> None:
+        divided = [each for each in texts if each == path or each in snapshot.documents]
+        self._path = path
+        self._snapshot = snapshot
+        self._modules = {each: Module(each, parse(texts[each])) for each in sorted(divided)}
+        self._others = {each: texts[each] for each in sorted(texts) if each not in self._modules}
+        self._imported: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def of(self, drivers: Sequence[Driver]) -> list[Group]:
+        if not self._separable(drivers):
+            return [self._whole(drivers)]
+        base, base_shares = self._closure([(m.path, i) for m in self._modules.values() for i in m.base])
+        base |= {(m.path, i) for m in self._modules.values() for i in m.wrapping}
+        module = next((driver for driver in drivers if driver.kind == "module"), None)
+        if base_shares and module is None:
+            return [self._whole(drivers)]
+        parts: list[tuple[list[Driver], set[Node], set[object]]] = []
+        for driver in drivers:
+            if driver is module:
+                nodes, shares = set(base), set(base_shares)
+            else:
+                roots = self._roots(driver)
+                if not roots:
+                    return [self._whole(drivers)]
+                nodes, shares = self._closure(roots)
+                nodes |= base
+            together = [driver]
+            for part in [each for each in parts if each[2] & shares]:
+                parts.remove(part)
+                together = [*part[0], *together]
+                nodes |= part[1]
+                shares |= part[2]
+            parts.append((together, nodes, shares))
+        order = {driver.id: number for number, driver in enumerate(drivers)}
+        found = [self._group(sorted(each, key=lambda d: order[d.id]), nodes) for each, nodes, _ in parts]
+        return sorted(found, key=lambda group: order[group.drivers[0].id])
+
+    def _separable(self, drivers: Sequence[Driver]) -> bool:
+        if any(driver.kind not in _NAMED or driver.path != self._path for driver in drivers):
+            return False
+        if len(self._others) > _MOST_FILES or len({driver.id for driver in drivers}) < len(drivers):
+            return False
+        texts = [*(module.syntax.text for module in self._modules.values()), *self._others.values()]
+        return not any(word in text for text in texts for word in _SHARED_LIBRARIES) and not any(
+            keeps_state(text) for text in texts
+        )
+
+    def _whole(self, drivers: Sequence[Driver]) -> Group:
+        return self._group(drivers, {(m.path, u.number) for m in self._modules.values() for u in m.units})
+
+    def _group(self, drivers: Sequence[Driver], nodes: set[Node]) -> Group:
+        digest = hashlib.sha256()
+        for module in self._modules.values():
+            digest.update(f"{module.path}\0{module.evaluated}\0".encode())
+        for path, text in self._others.items():
+            digest.update(f"{path}\0{_digest(text)}\0".encode())
+        chosen = [self._modules[path].units[number] for path, number in sorted(nodes)]
+        for unit in chosen:
+            digest.update(f"{unit.path}\0{unit.tokens.digest}\0".encode())
+        for driver in drivers:
+            digest.update(repr((driver.kind, driver.name, driver.path, driver.target)).encode())
+        return Group(tuple(drivers), tuple(chosen), digest.hexdigest())
+
+    def _roots(self, driver: Driver) -> list[Node]:
+        module = self._modules[self._path]
+        if driver.kind == "main":
+            return [(self._path, number) for number in module.main]
+        if driver.kind == "test":
+            return [(self._path, number) for number in module.binders.get(driver.name.partition(".")[0], ())]
+        names: set[str] = set()
+        for line in driver.name.splitlines():
+            names |= free_names(ast.parse(line.strip(), mode="eval").body)
+        return [(self._path, number) for name in sorted(names) for number in module.binders.get(name, ())]
+
+    def _closure(self, roots: Iterable[Node]) -> tuple[set[Node], set[object]]:
+        """The statements that some depend on, themselves included, and what launches among these."""
+        found = set(roots)
+        pending = list(found)
+        shares: set[object] = set()
+        while pending:
+            path, number = pending.pop()
+            module = self._modules[path]
+            if number in module.holders:
+                shares.add((path, number))
+            for name in module.reads(number):
+                new: set[Node] = {(path, binder) for binder in module.binders.get(name, ())}
+                for target, wanted in module.imports.get(name, ()):
+                    own, foreign = self._target(path, target, wanted)
+                    new |= own
+                    shares |= foreign
+                pending += new - found
+                found |= new
+        return found, shares
+
+    def _target(self, importer: str, module: str, name: str | None) -> tuple[set[Node], set[object]]:
+        """What an imported name stands for: statements of divided files, and else what it may share with others."""
+        files = (
+            [*resolve(self._snapshot, importer, f"{module}{'' if module.endswith('.') else '.'}{name}")] if name else []
+        )
+        files += resolve(self._snapshot, importer, module)
+        nodes: set[Node] = set()
+        shares: set[object] = set()
+        for file in files:
+            known = self._modules.get(file)
+            if known is None:
+                shares.add(file)
+            elif name is not None and name in known.binders:
+                nodes |= {(file, number) for number in known.binders[name]}
+            else:
+                nodes |= {(file, unit.number) for unit in known.units}
+        if not files and _foreign(module, name):
+            shares.add((module, name))
+        return nodes, shares
+
+
+_KNOWN = frozenset(
+    {"jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "pytest", "absl", "hypothesis", "jaxtyping", "einops"}
+)
+
+
+def _foreign(module: str, name: str | None) -> bool:
+    """Whether an import that is none of the workspace's may launch kernels when it is used."""
+    dotted = f"{module}.{name}" if name else module
+    if dotted.startswith("jax.experimental.pallas.ops") or (dotted.startswith("jax") and "pallas.ops" in dotted):
+        return True
+    root = module.partition(".")[0]
+    return bool(root) and root not in _KNOWN and root not in sys.stdlib_module_names
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,167 @@
+"""A file as a graph of its top-level statements: what they bind, read, import, and what runs on import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from pallas_lsp.source.definitions import bound_names
+from pallas_lsp.source.free_names import DEFINITIONS, free_names, parameter_names
+from pallas_lsp.source.launches import launch_nodes
+from pallas_lsp.source.syntax import Syntax
+from pallas_lsp.source.toplevel import WRAPPERS, is_main_block
+from pallas_lsp.source.units import Unit, units
+
+Node = tuple[str, int]
+"""A top-level statement: path and number."""
+
+
+class Module:
+    """One file; raises NoUnits where it cannot be divided into statements."""
+
+    def __init__(self, path: str, syntax: Syntax) -> None:
+        self.path = path
+        self.syntax = syntax
+        self.units: tuple[Unit, ...] = units(path, syntax)
+        self.statements = syntax.tree.body
+        self.main = [number for number, each in enumerate(self.statements) if is_main_block(each)]
+        self.binders: dict[str, list[int]] = {}
+        self.imports: dict[str, list[tuple[str, str | None]]] = {}
+        for number, statement in enumerate(self.statements):
+            if number in self.main:
+                continue
+            for name in bound_names(statement):
+                self.binders.setdefault(name, []).append(number)
+            for name, module, wanted in _imports(statement):
+                self.binders.setdefault(name, []).append(number)
+                self.imports.setdefault(name, []).append((module, wanted))
+        self._read: dict[int, frozenset[str]] = {}
+
+    @cached_property
+    def base(self) -> list[int]:
+        """The statements that are executed on import, as far as an edit of them, or of what they use, may matter."""
+        found = {number for name in self._evaluated_names for number in self.binders.get(name, ())}
+        for number, statement in enumerate(self.statements):
+            if number in self.main or _inert(statement):
+                continue
+            if isinstance(statement, DEFINITIONS):
+                heads = {node for part in _heads(statement) for node in ast.walk(part)}
+                if not heads.isdisjoint(self._launches):
+                    found.add(number)
+            elif number not in self.wrapping:
+                found.add(number)
+        return sorted(found)
+
+    @cached_property
+    def wrapping(self) -> list[int]:
+        """The statements that make functions of functions (``op = jax.jit(_op)``), which calls none of these."""
+        return [
+            number
+            for number, statement in enumerate(self.statements)
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.Call)
+            and self.syntax.dotted(statement.value.func) in WRAPPERS
+            and all(isinstance(argument, ast.Name | ast.Constant) for argument in statement.value.args)
+            and all(_plain(keyword.value) for keyword in statement.value.keywords)
+            and number not in self.holders
+        ]
+
+    @cached_property
+    def _launches(self) -> set[ast.AST]:
+        return set(launch_nodes(self.syntax.text))
+
+    @cached_property
+    def holders(self) -> set[int]:
+        """The statements that hold a launch."""
+        around = {ancestor for launch in self._launches for ancestor in (launch, *self.syntax.ancestors(launch))}
+        return {number for number, statement in enumerate(self.statements) if statement in around}
+
+    def reads(self, number: int) -> frozenset[str]:
+        """The names that a statement takes from around it; a test's and a fixture's parameters are fixtures."""
+        if number not in self._read:
+            statement = self.statements[number]
+            names = free_names(statement)
+            for node in ast.walk(statement):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    names |= _annotated(node)
+                    if node.name.startswith("test") or node.decorator_list:
+                        names |= parameter_names(node)
+                elif isinstance(node, ast.ClassDef):
+                    names |= {n.id for base in node.bases for n in ast.walk(base) if isinstance(n, ast.Name)}
+            self._read[number] = frozenset(names)
+        return self._read[number]
+
+    @cached_property
+    def evaluated(self) -> str:
+        """What definitions evaluate on import: decorators, defaults, annotations, class bodies."""
+        return "\n".join(ast.dump(node) for node in self._evaluated)
+
+    @cached_property
+    def _evaluated(self) -> list[ast.AST]:
+        return [
+            part for statement in self.statements if isinstance(statement, DEFINITIONS) for part in _heads(statement)
+        ]
+
+    @cached_property
+    def _evaluated_names(self) -> set[str]:
+        return {n.id for part in self._evaluated for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+
+def _heads(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.ClassDef):
+        yield from (*node.bases, *node.keywords, *node.decorator_list)
+        for statement in node.body:
+            if isinstance(statement, DEFINITIONS):
+                yield from _heads(statement)
+            else:
+                yield statement
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        arguments = node.args
+        yield from (*node.decorator_list, *arguments.defaults, *(d for d in arguments.kw_defaults if d is not None))
+        yield from (a.annotation for a in ast.walk(arguments) if isinstance(a, ast.arg) and a.annotation is not None)
+        if node.returns is not None:
+            yield node.returns
+
+
+def _annotated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    parts = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
+    parts += [node.returns] if node.returns is not None else []
+    return {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+
+def _inert(statement: ast.stmt) -> bool:
+    """Whether executing a statement can neither fail nor do more than bind names to constants."""
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in statement.targets) and _plain(statement.value)
+    return isinstance(statement, ast.Expr) and _plain(statement.value)
+
+
+def _plain(value: ast.expr | None) -> bool:
+    """Whether an expression of constants cannot fail."""
+    if isinstance(value, ast.BinOp):
+        sides = (value.left, value.right)
+        return isinstance(value.op, ast.Add | ast.Sub | ast.Mult) and all(map(_number, sides))
+    if isinstance(value, ast.Tuple | ast.List):
+        return all(map(_plain, value.elts))
+    if isinstance(value, ast.Dict):
+        return all(isinstance(key, ast.Constant) for key in value.keys) and all(map(_plain, value.values))
+    return isinstance(value, ast.Constant)
+
+
+def _number(value: ast.expr) -> bool:
+    if isinstance(value, ast.BinOp):
+        return _plain(value)
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+
+
+def _imports(statement: ast.stmt) -> Iterator[tuple[str, str, str | None]]:
+    """(name that is bound, module, name in the module or None)"""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0], alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield alias.asname or alias.name, module, None if alias.name == "*" else alias.name

@@ -1,0 +1,66 @@
+"""Whether functions of a file change what other calls of it see: then drivers are not for themselves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+
+from pallas_lsp.source.free_names import DEFINITIONS, free_names
+from pallas_lsp.source.syntax import parse
+
+_DYNAMIC = re.compile(
+    r"\b(?:globals|locals|vars|exec|eval|setattr|delattr|__import__|import_module|reload)\s*\(|\bsys\.modules\b"
+    r"|\bmonkeypatch\b|\bmock\b|\b__dict__\b|\bclear_caches\b"
+)
+_SETTINGS = frozenset({"config", "environ"})
+"""Attributes that hold what all code of a process sees."""
+_CHANGING = frozenset(
+    {
+        "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "register",
+        "remove", "reverse", "setdefault", "sort", "update", "set", "write",
+    }
+)  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def keeps_state(text: str) -> bool:
+    """Whether a function of the file changes globals, objects of the top level or other modules, or may do so."""
+    if _DYNAMIC.search(text):
+        return True
+    try:
+        tree = parse(text).tree
+    except (SyntaxError, ValueError):
+        return True
+    assigned = {
+        name.id
+        for statement in tree.body
+        if not isinstance(statement, (*DEFINITIONS, ast.Import, ast.ImportFrom))
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    return any(_changes(statement, assigned) for statement in tree.body)
+
+
+def _changes(statement: ast.stmt, assigned: set[str]) -> bool:
+    functions = [n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    inside = {node for function in functions for node in ast.walk(function)}
+    outer = free_names(statement) if inside else set()
+    for node in inside:
+        if isinstance(node, ast.Global):
+            return True
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if _root(node) in outer:
+                return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
+            root, held = _root(node.func), node.func.value
+            shared = isinstance(held, ast.Attribute | ast.Name) and getattr(held, "attr", root) in _SETTINGS
+            if root in outer and (shared or root in assigned):
+                return True
+    return False
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
