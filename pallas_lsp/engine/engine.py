@@ -139,6 +139,10 @@ class Engine:
         """Search anew, at the next check, for what reaches the launches of a file."""
         self._elsewhere.forget(path)
 
+    def renew(self, path: str) -> None:
+        """Run all of a file's code at the next check, though nothing that is known to matter has changed."""
+        self._runner.renew(os.path.abspath(path))  # noqa: PTH100 - as in check
+
     async def further(self, snapshot: Snapshot, path: str, report: Report) -> Report:
         """A later stage of a final report: what stands behind the first fault of each kernel; see ``further``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_lsp.engine.kept import Kept
 from pallas_lsp.engine.log import Log
@@ -46,6 +46,10 @@ class Plan:
             for part in self.parts
             if part.known is not None and again.isdisjoint(driver.id for driver in part.group.drivers)
         ]
+
+    def anew(self, drivers: tuple[Driver, ...]) -> Plan:
+        """The same, with all of the drivers to run."""
+        return Plan(tuple(replace(part, known=None) for part in self.parts), drivers)
 
     def reached(self, path: str) -> set[int]:
         """The lines of the file's launches that are reached by what need not run."""

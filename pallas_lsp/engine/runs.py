@@ -51,6 +51,11 @@ class Runner:
         self._kept = Kept(settings.kept, threads)
         self._log = log
         self._deadly: OrderedDict[bytes, Outcome] = OrderedDict()
+        self._renewed: set[str] = set()
+
+    def renew(self, path: str) -> None:
+        """Run all of a file's code at its next check, whatever is known of it."""
+        self._renewed.add(path)
 
     async def run(
         self,
@@ -69,10 +74,13 @@ class Runner:
         a worker.
         """
         key = self._key(python, drivers, texts, more)
-        if key in self._deadly:
+        renewed = path in self._renewed
+        self._renewed.discard(path)
+        if key in self._deadly and not renewed:
             self._deadly.move_to_end(key)
             return self._deadly[key]
         plan = await self._plan(python, snapshot, path, drivers, texts, more)
+        plan = plan.anew(drivers) if renewed else plan
         outcome = await self._run_all(python, snapshot, path, plan, on_traced, more)
         keep(self._kept, plan, outcome, self._log)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):

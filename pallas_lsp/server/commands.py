@@ -30,12 +30,19 @@ async def restart(server: PallasServer, _: Sequence[Any]) -> None:
     """End all workers and check the open documents again."""
     server.pause()
     await server.engines.close()
+    for document in server.documents.all():
+        server.engines.get(server.configuration.of(document.path)).renew(document.path)
     server.checker.check_all()
 
 
 async def check_file(server: PallasServer, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Check a document now and wait for its results."""
+    """Run all of a document's code now and wait for its results."""
     document = _document(server, arguments)
+    server.engines.get(server.configuration.of(document.path)).renew(document.path)
+    return await _check(server, document)
+
+
+async def _check(server: PallasServer, document: OpenDocument) -> dict[str, Any]:
     server.scheduler.request(document.path)
     await server.scheduler.settled(document.path, _CHECK_TIMEOUT)
     result = server.results.get(document.path)
@@ -76,7 +83,7 @@ async def confirm(server: PallasServer, arguments: Sequence[Any]) -> dict[str, A
     ``{"launch": true}`` as second argument (or beside ``uri``): also launch each once, on generated inputs.
     """
     document = _document(server, arguments)
-    await check_file(server, arguments)
+    await _check(server, document)
     options = next((each for each in reversed(arguments) if isinstance(each, dict)), {})
     if server.configuration.of(document.path).confirm is None:
         return {"message": "not confirmed: the setting 'confirm' is off.", "gpus": []}

@@ -65,6 +65,7 @@ async def test_only_what_does_no_harm_is_imported_beforehand(python: str, tmp_pa
     async def lines(version: int) -> str:
         log.clear()
         path = str(folder / "file.py")
+        engine.renew(path)
         report = await engine.check(Snapshot({path: Document(path, text, version)}, (str(folder),)), path)
         assert report.launches[0].captures, (report, log)
         return "\n".join(log)

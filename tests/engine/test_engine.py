@@ -43,8 +43,11 @@ async def test_a_launch_and_what_reached_it(checker):
 async def test_both_ways_to_serve_runs(make_checker, fork):
     checker = make_checker(fork=fork)
     for _ in range(3):
+        checker.engine.renew(str(checker.path))
         report = await checker.check()
         assert len(report.launches[0].captures) == 3
+    assert len(checker.runs) == 3
+    await checker.check()
     assert len(checker.runs) == 3
 
 

@@ -132,6 +132,7 @@ class FakeEngine:
     verdict: Callable[[Fix], Fix] = field(default=lambda fix: replace(fix, verified=True))
     calls: list[Call] = field(default_factory=list)
     verified: list[Fix] = field(default_factory=list)
+    renewed: list[str] = field(default_factory=list)
     hold_verify: asyncio.Event | None = None
     closed: int = 0
     settings: Any = None
@@ -164,6 +165,9 @@ class FakeEngine:
 
     async def worker_info(self, path, roots=()):
         return WorkerInfo(1, "3.12", "/usr/bin/python3", "0.11.2")
+
+    def renew(self, path: str) -> None:
+        self.renewed.append(path)
 
     async def aclose(self):
         self.closed += 1

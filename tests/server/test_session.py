@@ -520,6 +520,7 @@ def test_commands(tmp_path):
 
         assert (await command("checkFile", s.uri()))["findings"] == 1
         assert len(s.engine.calls) == 2
+        assert s.engine.renewed == [s.path()]
         assert "# pallas-error" in await command("explainRule", "pallas-error", {"show": False})
         assert "pallas-error" in [rule["name"] for rule in await command("rules")]
         information = await command("debugInformation")

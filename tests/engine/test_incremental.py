@@ -1,0 +1,159 @@
+"""What an edit cannot change is not run again, and is shown where it stands now: with the tested jax versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pallas_lsp.engine import Engine, Settings
+from pallas_lsp.model import Document, Report, Snapshot
+
+HEAD = """import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton as plt
+"""
+KERNEL = """
+
+def kernel{n}(x_ref, o_ref):
+    o_ref[...] = {value}
+
+
+def op{n}(x):
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(kernel{n}, out_shape=shape, compiler_params=plt.CompilerParams())(x)
+
+
+def test_op{n}():
+    op{n}(jnp.zeros((16, 16), jnp.float32))
+"""
+FAULT = "jnp.sort(x_ref[...])"
+
+
+def text(*values: str) -> str:
+    return HEAD + "".join(KERNEL.format(n=n, value=value) for n, value in enumerate(values))
+
+
+class Checker:
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.path = str(folder / "kernels.py")
+        self.roots = (str(folder),)
+        self.engine = Engine(settings)
+        self.ran: list[list[str]] = []
+        original = self.engine._runner._run_once
+
+        async def counted(*args: Any) -> Any:
+            self.ran.append([driver.id for driver in args[3]])
+            return await original(*args)
+
+        self.engine._runner._run_once = counted  # type: ignore[method-assign]
+
+    async def check(self, source: str, others: dict[str, str] | None = None) -> Report:
+        self.ran.clear()
+        documents = {path: Document(path, each, 1) for path, each in {self.path: source, **(others or {})}.items()}
+        report = await self.engine.check(Snapshot(documents, self.roots), self.path)
+        assert not report.problems
+        return report
+
+
+@pytest.fixture
+async def make(jax_python: Any, tmp_path: Path) -> AsyncIterator[Callable[[], Checker]]:
+    made: list[Checker] = []
+
+    def one(**settings: Any) -> Checker:
+        made.append(Checker(tmp_path, Settings(python=jax_python.python, **settings)))
+        return made[-1]
+
+    yield one
+    for each in made:
+        await each.engine.aclose()
+
+
+def seen(report: Report) -> list[tuple[Any, ...]]:
+    """All that a report says, but for what is measured."""
+    findings = [(f.rule, f.location, f.message, f.severity, f.fixes, f.related, f.kernel) for f in report.findings]
+    launches = [
+        (each.launch, each.reason, [(c.arguments, c.launch, c.call, c.body, c.stage, c.targets) for c in each.captures])
+        for each in report.launches
+    ]
+    return [*findings, *launches]
+
+
+async def test_one_kernel_of_several(make: Callable[[], Checker]) -> None:
+    checker, fresh = make(), make()
+    first = await checker.check(text("x_ref[...]", FAULT, "x_ref[...] * 2"))
+    assert checker.ran == [["test:test_op0", "test:test_op1", "test:test_op2"]]
+    assert [f.rule for f in first.findings] == ["triton-unsupported-operation"]
+    split = "jnp.sort(\n        x_ref[...]  # all\n    )"
+    edits: dict[str, tuple[str, list[str]]] = {
+        "a comment and a blank line": ("# x\n\n" + text("x_ref[...]", FAULT, "x_ref[...] * 2"), []),
+        "another kernel": (text("x_ref[...] + 1", FAULT, "x_ref[...] * 2"), ["test:test_op0"]),
+        "layout in the kernel": (text("x_ref[...]", split, "x_ref[...] * 2"), []),
+        "a second fault": (text(FAULT, FAULT, "x_ref[...] * 2"), ["test:test_op0"]),
+        "the first mended": (text(FAULT, "x_ref[...]", "x_ref[...] * 2"), ["test:test_op1"]),
+        "back to the first text": (text("x_ref[...]", FAULT, "x_ref[...] * 2"), []),
+    }
+    for name, (source, expected) in edits.items():
+        report = await checker.check(source)
+        assert checker.ran == ([expected] if expected else []), name
+        fresh.engine.renew(fresh.path)
+        assert seen(report) == seen(await fresh.check(source)), name
+
+
+async def test_results_outlive_the_session(make: Callable[..., Checker], tmp_path: Path) -> None:
+    source = text(FAULT, "x_ref[...]")
+    kept = tmp_path / "kept"
+    checker = make(kept=kept)
+    before = await checker.check(source)
+    await checker.engine.aclose()
+    assert kept.stat().st_mode & 0o077 == 0
+    again = make(kept=kept)
+    moved = await again.check("# Moved.\n" + source)
+    assert again.ran == []
+    assert [f.location.range.start.line - 1 for f in moved.findings] == [
+        f.location.range.start.line for f in before.findings
+    ]
+    again.engine.renew(again.path)
+    assert seen(await again.check("# Moved.\n" + source)) == seen(moved)
+    assert again.ran == [["test:test_op0", "test:test_op1"]]
+
+
+async def test_files_that_a_run_reads_count(make: Callable[..., Checker], tmp_path: Path) -> None:
+    table = tmp_path / "tiles.txt"
+    table.write_text("16", encoding="utf-8")
+    source = text("x_ref[...]") + f"\nTILES = int(open({str(table)!r}).read())\nassert TILES < 100\n"
+    checker = make()
+    await checker.check(source)
+    await checker.check(source + "# nothing\n")
+    assert checker.ran == []
+    table.write_text("128", encoding="utf-8")
+    report = await checker.check(source + "# nothing\n")
+    assert checker.ran
+    assert report.launches[0].captures == ()
+
+
+async def test_a_helper_in_an_open_file(make: Callable[..., Checker], tmp_path: Path) -> None:
+    helper = str(tmp_path / "helper.py")
+    source = text("scaled(x_ref[...])", "x_ref[...]").replace(
+        "import jax\n", "import jax\nfrom helper import scaled\n", 1
+    )
+    checker = make()
+    first = await checker.check(source, {helper: "def scaled(x):\n    return x\n"})
+    assert first.findings == ()
+    report = await checker.check(source, {helper: "import jax.numpy as jnp\ndef scaled(x):\n    return jnp.sort(x)\n"})
+    assert {f.location.path for f in report.findings} == {helper}
+    report = await checker.check(source, {helper: "import jax.numpy as jnp\ndef scaled(x):\n    return x\n"})
+    assert checker.ran == [["test:test_op0"]]
+    assert report.findings == ()
+
+
+async def test_checks_at_once_share_nothing_wrong(make: Callable[..., Checker]) -> None:
+    checker = make()
+    await checker.check(text("x_ref[...]", "x_ref[...]"))
+    sources = [text(FAULT, "x_ref[...]"), text("x_ref[...]", FAULT), text("x_ref[...]", "x_ref[...]")]
+    reports = await asyncio.gather(*(checker.check(source) for source in sources))
+    assert [[f.kernel for f in report.findings] for report in reports] == [["kernel0"], ["kernel1"], []]

@@ -1,0 +1,137 @@
+"""Which drivers belong together, and which edits change what a driver brings."""
+
+from __future__ import annotations
+
+import pytest
+
+from pallas_lsp.model import Document, Snapshot
+from pallas_lsp.source.dependence import Group, groups
+from pallas_lsp.source.drivers import find_drivers
+from pallas_lsp.source.workspace import imported_files
+
+FILE = "/work-folder/kernels.py"
+HELPER = "/work-folder/helpers.py"
+HELPERS = """
+SCALE = 2
+
+def scaled(x):
+    return x * SCALE
+
+def shifted(x):
+    return x + 1
+"""
+TEXT = """
+import functools
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from helpers import scaled, shifted
+
+BLOCK = 64
+
+def _launch(kernel, x, block):
+    return pl.pallas_call(kernel, out_shape=x, grid=(x.shape[0] // block,))(x)
+
+def one_kernel(x_ref, o_ref):
+    @pl.when(True)
+    def _():
+        o_ref[...] = scaled(x_ref[...])
+
+@jax.jit
+def one(x):
+    return pl.pallas_call(one_kernel, out_shape=x)(x)
+
+def two_kernel(x_ref, o_ref):
+    o_ref[...] = shifted(x_ref[...])
+
+def _two(x):
+    return pl.pallas_call(two_kernel, out_shape=x, grid=(x.shape[0] // BLOCK,))(x)
+
+two = jax.jit(_two)
+
+def test_one():
+    one(jnp.zeros(64))
+
+def test_two():
+    two(jnp.zeros(64))
+
+def test_two_again():
+    two(jnp.zeros(128))
+"""
+
+
+def found(text: str = TEXT, helpers: str = HELPERS, *, helper_open: bool = True) -> dict[str, Group]:
+    documents = {FILE: Document(FILE, text, 1), HELPER: Document(HELPER, helpers, 1)}
+    snapshot = Snapshot(documents, ("/work-folder",))
+    texts = {FILE: text, **imported_files(snapshot, FILE, text)}
+    if not helper_open:
+        snapshot = Snapshot({FILE: documents[FILE]}, ("/work-folder",), {**snapshot.memo})
+    return {" ".join(d.id for d in g.drivers): g for g in groups(snapshot, FILE, texts, find_drivers(snapshot, FILE))}
+
+
+def changed(old: str, new: str) -> set[str]:
+    """The groups whose digest differs after an edit of the file."""
+    assert old in TEXT
+    before, after = found(), found(TEXT.replace(old, new))
+    assert before.keys() == after.keys()
+    return {name for name in before if before[name].digest != after[name].digest}
+
+
+ONE, TWO = "test:test_one", "test:test_two test:test_two_again"
+
+
+def test_drivers_that_share_a_launch_belong_together() -> None:
+    assert list(found()) == [ONE, TWO]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("BLOCK = 64", "BLOCK = 64  # rows", set()),
+        ("    o_ref[...] = shifted(x_ref[...])", "    o_ref[...] = shifted(\n        x_ref[...])", set()),
+        ("shifted(x_ref", "scaled(x_ref", {TWO}),
+        ("BLOCK = 64", "BLOCK = 32", {TWO}),
+        ("scaled(x_ref[...])", "x_ref[...]", {ONE}),
+        ("zeros(128)", "zeros(256)", {TWO}),
+        ("two = jax.jit(_two)", "two = jax.jit(_two, static_argnums=0)", {ONE, TWO}),
+        ("@jax.jit\n", "@functools.partial(jax.jit)\n", {ONE, TWO}),
+        ("def _launch(kernel, x, block):", "def _launch(kernel, x, block=BLOCK):", {ONE, TWO}),
+        ("def _launch(kernel, x, block):", "def _launch(kernel, x, rows):", set()),
+        ("import functools\n", "import functools, os\n", {ONE, TWO}),
+    ],
+)
+def test_an_edit_changes_what_depends_on_it(old: str, new: str, expected: set[str]) -> None:
+    assert changed(old, new) == expected
+
+
+def test_names_are_followed_into_open_files() -> None:
+    before, after = found(), found(helpers=HELPERS.replace("SCALE = 2", "SCALE = 3"))
+    assert before[ONE].digest != after[ONE].digest
+    assert before[TWO].digest == after[TWO].digest
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "\ndef configure():\n    global BLOCK\n    BLOCK = 32\n",
+        "\ndef configure():\n    jax.config.update('jax_enable_x64', True)\n",
+        "\nCACHE = {}\ndef cached(x):\n    CACHE[x] = x\n",
+        "\nSEEN = []\ndef note(x):\n    SEEN.append(x)\n",
+        "\ndef any_name(name):\n    return globals()[name]\n",
+        "\nimport os\ndef test_with_flags():\n    os.environ['A'] = '1'\n    one(jnp.zeros(8))\n",
+        "\ndef grouped(x):\n    return jax.lax.ragged_dot(x, x, x)\n",
+    ],
+)
+def test_with_state_everything_is_one_group(more: str) -> None:
+    assert len(found(TEXT + more)) == 1
+
+
+def test_a_foreign_library_may_launch_for_both() -> None:
+    text = TEXT.replace("import functools", "import functools\nfrom kernel_library import mha")
+    text = text.replace("one(jnp.zeros(64))", "one(mha(64))").replace("two(jnp.zeros(64))", "two(mha(64))")
+    assert list(found(text)) == [f"{ONE} {TWO}"]
+
+
+def test_a_main_block_that_calls_everything_unites() -> None:
+    text = TEXT + '\nif __name__ == "__main__":\n    one(jnp.zeros(8)); two(jnp.zeros(64))\n'
+    assert list(found(text)) == [f"main {ONE} {TWO}"]
