@@ -15,9 +15,11 @@ from pygls import uris
 
 from pallas_lsp.server.app import PallasServer
 from pallas_lsp.server.code_actions import KINDS
-from pallas_lsp.server.documents import OpenDocument
+from pallas_lsp.server.documents import OpenDocument, lines_on_disk
 from pallas_lsp.server.settings import SECTION
 from pallas_lsp.server.views import VIEWS, views
+from pallas_lsp.source.notebooks import SUFFIX
+from pallas_lsp.source.positions import Lines
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +131,13 @@ def _register_documents(server: PallasServer) -> None:
 
 
 def _opened(server: PallasServer, document: OpenDocument | None) -> None:
-    if document is not None and document.is_python:
+    if document is None:
+        return
+    before = _text_on_disk(document)
+    if before.text != document.text:  # an unsaved text that the editor kept
+        server.results.edited(document.path, before, document.lines)
+        server.checker.check_documents(server.dependents.importers(document.path))
+    if document.is_python:
         server.scheduler.request(document.path)
 
 
@@ -137,7 +145,7 @@ def _changed(server: PallasServer, old: OpenDocument | None, new: OpenDocument |
     if old is None or new is None:
         logger.debug("Ignored a change of a document that is not open")
         return
-    server.results.edited(old, new)
+    server.results.edited(new.path, old.lines, new.lines)
     server.code_actions.verifier.forget()
     if new.is_python:
         server.scheduler.edited(new.path)
@@ -156,11 +164,19 @@ def _closed(server: PallasServer, uri: str) -> None:
         return
     server.scheduler.forget(document.path)
     changed = server.results.forget(document.path)
+    server.results.edited(document.path, document.lines, _text_on_disk(document))
     server.status.forget(document.uri)
     server.publisher.closed(document.uri, document.path)
     server.publisher.publish(changed - {document.path})
     # What is on disk holds again for those that import it.
     server.checker.check_documents(server.dependents.importers(document.path))
+
+
+def _text_on_disk(document: OpenDocument) -> Lines:
+    """What holds for everybody else while a document is not open."""
+    if document.path.endswith(SUFFIX):  # nobody imports a notebook
+        return document.lines
+    return lines_on_disk(document.path) or Lines("")
 
 
 def _register_workspace(server: PallasServer) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pallas_lsp.model import Finding, LaunchStatus, Location, Problem, Report, Snapshot, Stage
-from pallas_lsp.server.documents import Documents, OpenDocument, lines_on_disk
+from pallas_lsp.server.documents import Documents, lines_on_disk
 from pallas_lsp.server.moving import Move
 from pallas_lsp.source.positions import Lines
 
@@ -131,17 +131,17 @@ class Results:
         lines = self._documents.lines(location.path)
         return lines is not None and lines.slice(location.range) == known.text
 
-    def edited(self, old: OpenDocument, new: OpenDocument) -> None:
-        """A document changed: move everything that stands in it."""
-        if old.text == new.text:
+    def edited(self, path: str, before: Lines, after: Lines) -> None:
+        """A file has another text: move everything that stands in it."""
+        if before.text == after.text:
             return
         move: Move | None = None
         for result in self._by_owner.values():
-            if not _mentions(result, old.path):
+            if not _mentions(result, path):
                 continue
-            move = move or Move(old.lines, new.lines)
-            result.found = tuple(filter(None, (_moved(known, old.path, move) for known in result.found)))
-            result.launches = tuple(filter(None, (_moved_launch(s, old.path, move) for s in result.launches)))
+            move = move or Move(before, after)
+            result.found = tuple(filter(None, (_moved(known, path, move) for known in result.found)))
+            result.launches = tuple(filter(None, (_moved_launch(s, path, move) for s in result.launches)))
 
 
 def _stopped_early(report: Report) -> bool:

@@ -31,6 +31,8 @@ _KINDS = {
     "close": 2,
     "reopen": 3,
 }
+_SHOWN = 12
+"""Lines of a change that are shown of it."""
 _TYPED = (
     "    y = jnp.cumsum(x, axis=1)\n",
     "    x = x_ref[...]\n",
@@ -114,7 +116,9 @@ class Author:
         if text is None:
             if step.kind not in ("reopen", "start", "repair") and source.random() < 0.5:
                 return None
-            self.texts[name] = self.on_disk(name)
+            # Editors keep unsaved texts, too.
+            self.texts[name] = self.on_disk(name) if source.random() < 0.7 else self.history[name][-1]
+            self.history[name].append(self.texts[name])
             return Change("open", name)
         if step.kind in ("close", "reopen"):
             del self.texts[name]
@@ -172,5 +176,6 @@ def described(workspace: str, steps: list[Step], folder: Path) -> str:
         lines.append(repr(step) + ("" if change is None else f" -> {change.event}"))
         if change is not None and change.event == "edit":
             after = author.texts[step.file]
-            lines += list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=0))[2:]
+            diff = list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=0))[2:]
+            lines += diff[:_SHOWN] + ["..."] * (len(diff) > _SHOWN)
     return "\n".join(lines)

@@ -27,9 +27,10 @@ from authors import Author, Step, described, plan
 from from_scratch import FromScratch
 from jax_environments import JaxPython
 from lsprotocol import types
+from ranges import place
 from shrinking import shrunken
 from test_model_engine import ALONE, SECONDS, SEED, SHRINK, STEPS
-from typist import PATIENCE, Typist, UntrueError, place
+from typist import PATIENCE, Typist, UntrueError
 
 from pallas_lsp.model import Finding, Location, Report, Severity, Stage
 from pallas_lsp.server.settings import FolderSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import random
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from authors import Author, Change, Step
 from editor_client import Editor
 from lsprotocol import types
+from ranges import applied, changes, is_inside
 
 QUIET = 0.25
 """Seconds without a message after which nothing more is expected."""
@@ -50,7 +50,7 @@ class Typist(Editor):
             self._newest[name] = max(self._newest.get(name, 0), params.version)
         text = self._sent.get((name, params.version))
         for each in params.diagnostics if text is not None else ():
-            if not _inside(each.range, text.split("\n")):
+            if not is_inside(each.range, text.split("\n")):
                 self.faults.append(f"{name} version {params.version}: {each.range} is outside the text: {each.message}")
 
     def on_status(self, params: object) -> None:
@@ -126,7 +126,7 @@ class Typist(Editor):
             file = Path(edit.text_document.uri).name
             if edit.text_document.version != (self._versions[file] if file in self.author.texts else None):
                 raise UntrueError(f"a fix for version {edit.text_document.version} of {file} is offered for another")
-            changed[file] = _applied(self.author.texts[file], edit.edits)
+            changed[file] = applied(self.author.texts[file], edit.edits)
         if list(changed) != [name]:
             return None
         return self.author.put(name, changed[name])
@@ -140,65 +140,13 @@ class Typist(Editor):
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def _edit(self, name: str, old: str, new: str) -> None:
-        """As one range, as a range for each changed place, or as the whole text."""
         self._busy[name] = True
         self._versions[name] += 1
         self._sent[name, self._versions[name]] = new
         document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
-        chance = self._source.random()
-        if chance < 0.1:
-            changes: list[types.TextDocumentContentChangeEvent] = [types.TextDocumentContentChangeWholeDocument(new)]
-        elif chance < 0.6:
-            changes = [_one_change(old, new)]
-        else:
-            changes = _changes(old, new)
-        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, changes))
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(document, changes(old, new, self._source))
+        )
 
     def _document(self, name: str) -> types.TextDocumentIdentifier:
         return types.TextDocumentIdentifier(self.uri(name))
-
-
-def place(text: str, offset: int) -> types.Position:
-    """A place as LSP counts: lines, and UTF-16 units within them."""
-    line = text.count("\n", 0, offset)
-    begin = text.rfind("\n", 0, offset) + 1
-    return types.Position(line, len(text[begin:offset].encode("utf-16-le")) // 2)
-
-
-def offset_of(text: str, position: types.Position) -> int:
-    lines = text.split("\n")
-    units = lines[position.line].encode("utf-16-le")[: position.character * 2]
-    return sum(len(line) + 1 for line in lines[: position.line]) + len(units.decode("utf-16-le"))
-
-
-def _change(text: str, start: int, end: int, new: str) -> types.TextDocumentContentChangePartial:
-    return types.TextDocumentContentChangePartial(types.Range(place(text, start), place(text, end)), new)
-
-
-def _one_change(old: str, new: str) -> types.TextDocumentContentChangePartial:
-    start = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    rest = min(len(old), len(new)) - start
-    end = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
-    return _change(old, start, len(old) - end, new[start : len(new) - end])
-
-
-def _changes(old: str, new: str) -> list[types.TextDocumentContentChangeEvent]:
-    """The last first, so that each is in the text as the ones before it leave it."""
-    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [_change(old, i1, i2, new[j1:j2]) for tag, i1, i2, j1, j2 in reversed(codes) if tag != "equal"]
-
-
-def _applied(text: str, edits: object) -> str:
-    found = [(offset_of(text, e.range.start), offset_of(text, e.range.end), e.new_text) for e in edits]  # type: ignore[attr-defined]
-    for start, end, new in sorted(found, key=lambda each: each[:2], reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
-
-
-def _inside(range_: types.Range, lines: list[str]) -> bool:
-    start, end = range_.start, range_.end
-    return (
-        (start.line, start.character) <= (end.line, end.character)
-        and end.line < len(lines)
-        and all(2 * at.character <= len(lines[at.line].encode("utf-16-le")) for at in (start, end))
-    )
