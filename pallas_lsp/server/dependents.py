@@ -48,16 +48,22 @@ class Dependents:
                     todo.append(each)
         return found
 
+    def clear(self) -> None:
+        """Files have come or gone: what an import leads to may be another one."""
+        self._imports.clear()
+
     def _imported_by(self, path: str) -> tuple[str, ...]:
         document = self._documents.at(path)
         stamp: object
         if document is not None:
-            stamp = (document, self._documents.roots)
+            stamp = document
         else:
             try:
-                stamp = (Path(path).stat().st_mtime_ns, self._documents.roots)
+                stamp = Path(path).stat().st_mtime_ns
             except OSError:
                 return ()
+        # A file that is opened may be new, and imported all along.
+        stamp = (stamp, self._documents.roots, frozenset(each.path for each in self._documents.all()))
         known = self._imports.get(path)
         if known is None or known[0] != stamp:
             known = (stamp, tuple(dict.fromkeys(self._read(path, document))))

@@ -196,6 +196,8 @@ def _register_workspace(server: PallasServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         changed = {path for event in params.changes if (path := server.documents.path_of(event.uri)) is not None}
+        if any(event.type is not types.FileChangeType.Changed for event in params.changes):
+            server.dependents.clear()
         changed -= {document.path for document in server.documents.all()}  # those come as edits
         server.checker.forget_closed(changed)
         if any(not path.endswith(".py") for path in changed):

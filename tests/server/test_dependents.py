@@ -80,3 +80,16 @@ def test_circles_end_and_edits_count(workspace):
         )
     )
     assert dependents.closure(a) == set()
+
+
+def test_a_file_that_comes_later_is_found(workspace):
+    documents, write, open_, folder = workspace
+    write(between="import helper\nimport written\n")
+    main = open_("main.py", "import between\n")
+    dependents = Dependents(documents)
+    assert dependents.closure(main) == {str(folder / "between.py")}
+    helper = open_("helper.py", "x = 1\n")
+    assert dependents.importers(helper) == [main]
+    write(written="")
+    dependents.clear()
+    assert str(folder / "written.py") in dependents.closure(main)
