@@ -6,7 +6,6 @@ It has imported jax and never traced with it: a process that has must not be for
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
 import selectors
@@ -18,29 +17,16 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import limits, preload, scratch, service, stream, trials
+from . import limits, preload, scratch, service, spare, stream, trials
+from .child import Run, death
 
 _DONE = "done"
 _IMPORTED = "imported"
 _IDLE = 0.5
 """Seconds without a run after which modules are imported for those to come."""
+_LULL = 0.02
+"""Seconds without anything to do after which a child is forked for the next run."""
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
-_FATAL = {"SIGABRT", "SIGSEGV", "SIGBUS", "SIGKILL"}
-
-
-class Run:
-    """A child and what is known of it."""
-
-    def __init__(self, request: Any, params: dict[str, Any], pid: int, pipe: int, folder: str) -> None:
-        self.request = request
-        self.memory = int((params.get("limits") or {}).get("memory_bytes") or 0)
-        self.pid = pid
-        self.pipe = pipe
-        self.folder = folder
-        self.lines = stream.Lines()
-        self.stage = ""
-        self.done: dict[str, Any] | None = None
-        self.cancelled = False
 
 
 class Zygote:
@@ -55,6 +41,7 @@ class Zygote:
         self._selector = selectors.DefaultSelector()
         self._ending = False
         self._trials = trials.Trials(self._detach)
+        self._spare: spare.Spare | None = None
 
     def serve(self) -> None:
         trials.keep()
@@ -79,8 +66,11 @@ class Zygote:
         self._treat_all()
         while not self._ending:
             idle = self._trials.due and not self._runs
-            found = self._selector.select(_IDLE if idle else None)
-            if idle and not found:
+            lull = self._spare is None
+            found = self._selector.select(_LULL if lull else _IDLE if idle else None)
+            if lull and not found:
+                self._spare = self._new_child()
+            elif idle and not found:
                 self._trials.start()
             for key, _ in found:
                 if key.fd == self._incoming:
@@ -113,7 +103,7 @@ class Zygote:
             self._writer.fail(bad.request, bad.error)
             return
         if method == "run" and request is not None:
-            self._fork(request, params)
+            self._begin(request, params, line)
         elif method == "cancel":
             for run in list(self._runs.values()):
                 if run.request == params.get("run"):
@@ -128,28 +118,40 @@ class Zygote:
 
     # -- children ---------------------------------------------------------------------------------------------------
 
-    def _fork(self, request: Any, params: dict[str, Any]) -> None:
-        parent = os.getpid()
+    def _begin(self, request: Any, params: dict[str, Any], line: bytes) -> None:
+        """Have a child carry out a run: the one that waits for it, else a new one."""
         try:
             folder = tempfile.mkdtemp(prefix=scratch.PREFIX)
-            reading, writing = os.pipe()
-            pid = trials.forked()
         except OSError as reason:
-            self._writer.fail(request, stream.error(stream.INTERNAL_ERROR, f"no process could be started: {reason}"))
+            self._refuse(request, reason)
             return
-        if pid == 0:
-            try:
-                os.close(reading)
-                self._become_child(parent, writing, folder, params)
-            finally:
-                os._exit(70)
-        os.close(writing)
-        os.set_blocking(reading, False)
-        with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)  # the child does so too; whoever is first, a cancel finds the group
-        self._runs[pid] = Run(request, params, pid, reading, folder)
-        self._selector.register(reading, selectors.EVENT_READ)
-        self._writer.notify("started", {"run": request, "pid": pid, "folder": folder})
+        child = self._spare or self._new_child()
+        self._spare = None
+        if child is not None and not child.begin(folder, line):  # it was ended while it waited
+            child.end()
+            child = self._new_child()
+            if child is not None and not child.begin(folder, line):
+                child.end()
+                child = None
+        if child is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._refuse(request, "no process could be forked")
+            return
+        os.set_blocking(child.pipe, False)
+        self._runs[child.pid] = Run(request, params, child.pid, child.pipe, folder)
+        self._selector.register(child.pipe, selectors.EVENT_READ)
+        self._writer.notify("started", {"run": request, "pid": child.pid, "folder": folder})
+
+    def _refuse(self, request: Any, reason: object) -> None:
+        self._writer.fail(request, stream.error(stream.INTERNAL_ERROR, f"no process could be started: {reason}"))
+
+    def _new_child(self) -> spare.Spare | None:
+        return spare.fork(self._detach, self._become_run)
+
+    def _end_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare = None
 
     def _detach(self, parent: int) -> None:
         """Give up, in a child, what is the zygote's."""
@@ -159,6 +161,7 @@ class Zygote:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self._selector.close()
         pipes = [run.pipe for run in self._runs.values() if run.pipe >= 0]  # -1: at its end, but not reaped yet
+        pipes += self._spare.descriptors() if self._spare is not None else []
         for descriptor in (self._incoming, self._wake, self._signalled, *pipes):
             os.close(descriptor)
         self._writer.close()
@@ -166,9 +169,7 @@ class Zygote:
             os.setpgid(0, 0)
         limits.die_with_parent(parent)
 
-    def _become_child(self, parent: int, writing: int, folder: str, params: dict[str, Any]) -> NoReturn:
-        self._detach(parent)
-        faulthandler.enable()
+    def _become_run(self, writing: int, folder: str, params: dict[str, Any]) -> NoReturn:
         scratch.enter(folder)
         limits.apply(params.get("limits") or {})
         pipe = stream.Writer(writing)
@@ -207,6 +208,10 @@ class Zygote:
             return
         if method == _DONE:
             run.done = fields
+            if not run.cancelled:
+                # It has nothing left to do, and giving back its memory takes time that nobody needs to wait.
+                _kill_group(run.pid)
+                self._answer(run)
         elif method == _IMPORTED:
             self._trials.add([str(name) for name in fields.get("modules") or ()])
         elif not run.cancelled:
@@ -229,6 +234,7 @@ class Zygote:
     def _end_trial(self) -> None:
         _kill_group(self._trials.pid)
         self._trials.finish()
+        self._end_spare()  # it has not what was imported just now
 
     def _finish(self, run: Run) -> None:
         """A child ended: end its group, answer its request."""
@@ -242,13 +248,16 @@ class Zygote:
             os.close(run.pipe)
         self._end_strays()
         shutil.rmtree(run.folder, ignore_errors=True)
-        if run.done is not None and not run.cancelled:
-            if run.done.get("error") is not None:
-                self._writer.fail(run.request, run.done["error"])
-            else:
-                self._writer.answer(run.request, run.done.get("result") or {})
-            return
-        self._writer.fail(run.request, _death(run, status, usage.ru_maxrss * 1024))
+        if not run.answered:
+            self._writer.fail(run.request, death(run, status, usage.ru_maxrss * 1024))
+
+    def _answer(self, run: Run) -> None:
+        assert run.done is not None
+        run.answered = True
+        if run.done.get("error") is not None:
+            self._writer.fail(run.request, run.done["error"])
+        else:
+            self._writer.answer(run.request, run.done.get("result") or {})
 
     def _end_strays(self) -> None:
         """Kill what runs left behind outside their groups: this process is the parent of all orphans."""
@@ -258,7 +267,7 @@ class Zygote:
             return
         for child in map(int, children):
             with contextlib.suppress(OSError):
-                kept = {*self._runs, self._trials.pid}
+                kept = {*self._runs, self._trials.pid, self._spare.pid if self._spare is not None else 0}
                 if child not in kept and os.getpgid(child) not in kept:
                     os.kill(child, signal.SIGKILL)
 
@@ -270,6 +279,9 @@ class Zygote:
                 if ended is not None and ended.si_pid == self._trials.pid:
                     self._end_trial()
                     continue
+                if ended is not None and self._spare is not None and ended.si_pid == self._spare.pid:
+                    self._end_spare()
+                    continue
                 if ended is not None and ended.si_pid not in self._runs:
                     os.waitpid(ended.si_pid, 0)
                     continue
@@ -279,6 +291,7 @@ class Zygote:
             return
 
     def _end_all(self) -> None:
+        self._end_spare()
         for run in self._runs.values():
             run.cancelled = True
             _kill_group(run.pid)
@@ -290,20 +303,6 @@ class Zygote:
                         self._finish(run)
             time.sleep(0.005)
         self._end_strays()
-
-
-def _death(run: Run, status: int, peak: int) -> dict[str, Any]:
-    """The error for a child that ended without saying so."""
-    if run.cancelled:
-        return stream.error(stream.CANCELLED, "cancelled", stage=run.stage)
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
-        if name == "SIGKILL" or (name in _FATAL and run.memory and peak > run.memory * 0.8):
-            return stream.error(stream.OUT_OF_MEMORY, "out of memory", signal=name, stage=run.stage, peak_bytes=peak)
-        return stream.error(stream.CRASHED, f"ended by {name}", signal=name, stage=run.stage)
-    code = os.waitstatus_to_exitcode(status)
-    return stream.error(stream.EXITED, f"ended itself with status {code}", status=code, stage=run.stage)
 
 
 def _kill_group(group: int) -> None:

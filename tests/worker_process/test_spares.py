@@ -1,0 +1,88 @@
+"""A zygote has a child ready for the next run, and answers a run as soon as it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from worker_helpers import started, wait_gone
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers fork on Linux only")
+
+PID = "import os\nemit('capture', {'pid': os.getpid()})\n"
+
+
+def children(pid: int) -> set[int]:
+    return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+async def waiting(zygote: int, *others: int) -> int:
+    """The child that waits for a run."""
+    for _ in range(500):
+        found = children(zygote) - set(others)
+        if len(found) == 1:
+            return found.pop()
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"children: {children(zygote)}, of which {others} are known")
+
+
+async def test_a_run_is_carried_out_by_the_child_that_waited_and_the_next_by_another(server_python):
+    async with started(server_python) as worker:
+        seen = []
+        for _ in range(3):
+            seen.append(await waiting(worker.worker.pid, *seen))
+            await worker.run(PID)
+        assert [fields["pid"] for _, fields in worker.events] == seen
+        assert len(set(seen)) == 3
+        assert wait_gone(*seen) == []
+
+
+async def test_a_child_that_died_while_it_waited_harms_no_run(server_python):
+    async with started(server_python) as worker:
+        pid = await waiting(worker.worker.pid)
+        os.kill(pid, signal.SIGKILL)
+        await worker.run(PID)
+        pid = await waiting(worker.worker.pid, pid, worker.events[0][1]["pid"])
+        os.kill(pid, signal.SIGKILL)
+        assert wait_gone(pid) == []
+        await worker.run(PID)
+        assert pid not in {fields["pid"] for _, fields in worker.events}
+
+
+async def test_a_request_that_no_pipe_holds_at_once_arrives_whole(server_python):
+    async with started(server_python) as worker:
+        await waiting(worker.worker.pid)
+        padding = "#" * (5 << 20)
+        await worker.run("emit('capture', {'length': len(params['documents']['/x.py'])})\n" + padding)
+        assert worker.events[0][1]["length"] > len(padding)
+
+
+async def test_requests_at_once_get_children_of_their_own(server_python):
+    async with started(server_python) as worker:
+        await waiting(worker.worker.pid)
+        await asyncio.gather(*(worker.run(PID + "import time; time.sleep(.2)") for _ in range(4)))
+        assert len({fields["pid"] for _, fields in worker.events}) == 4
+
+
+async def test_the_waiting_child_ends_with_its_zygote(server_python):
+    async with started(server_python) as worker:
+        pid = await waiting(worker.worker.pid)
+        os.kill(worker.worker.pid, signal.SIGKILL)
+        assert wait_gone(pid) == []
+    async with started(server_python) as worker:
+        pid = await waiting(worker.worker.pid)
+    assert wait_gone(pid) == []
+
+
+async def test_the_answer_does_not_wait_until_the_process_is_gone(server_python):
+    """Here its end takes ten minutes, as if it had that much memory to give back."""
+    code = PID + "import time\nos._exit = lambda status: time.sleep(600)\n"
+    async with started(server_python) as worker:
+        async with asyncio.timeout(20):
+            assert await worker.run(code)
+        assert wait_gone(worker.events[0][1]["pid"]) == []
+        assert await worker.run(PID)
