@@ -91,6 +91,19 @@ class Outcome:
         self.failures = [*earlier.failures, *self.failures]
         return self
 
+    def in_order(self, drivers: Iterable[Driver]) -> Outcome:
+        """The facts in the order of the drivers, whichever of them were run now: of findings that are alike, what the
+        first says is shown."""
+        order = {driver.id: number for number, driver in enumerate(drivers)}
+        stages = list(Stage)
+
+        def place(fact: Capture | Fault) -> tuple[int, int]:
+            return stages.index(fact.stage) if isinstance(fact, Fault) else 0, order.get(fact.driver, len(order))
+
+        self.captures = dict(sorted(self.captures.items(), key=lambda each: place(each[1])))
+        self.faults = dict(sorted(self.faults.items(), key=lambda each: place(each[1])))
+        return self
+
     @property
     def reached(self) -> Stage:
         return Stage.LOWER if self.stage.startswith("lower") else Stage.TRACE

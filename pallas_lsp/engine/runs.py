@@ -81,7 +81,10 @@ class Runner:
             return self._deadly[key]
         plan = await self._plan(python, snapshot, path, drivers, texts, more)
         plan = plan.anew(drivers) if renewed else plan
-        outcome = await self._run_all(python, snapshot, path, plan, on_traced, more)
+        outcome = await self._run_all(
+            python, snapshot, path, plan, lambda traced: on_traced(traced.in_order(drivers)), more
+        )
+        outcome = outcome.in_order(drivers)
         keep(self._kept, plan, outcome, self._log)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome

@@ -28,7 +28,7 @@ Texts = dict[str, str]
 
 class FromScratch:
     def __init__(self, settings: Settings, *, alone: bool = False) -> None:
-        self._settings = settings
+        self._settings = replace(settings, kept=None)
         self._alone = alone
         self._process = ProcessPoolExecutor(
             1, multiprocessing.get_context("spawn"), max_tasks_per_child=1 if alone else None

@@ -19,6 +19,7 @@ import pprint
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,10 @@ SEED = int(os.environ.get("PALLAS_LSP_MODEL_SEED", "1"))
 STEPS = int(os.environ.get("PALLAS_LSP_MODEL_STEPS", "40"))
 SHRINK = float(os.environ.get("PALLAS_LSP_MODEL_SHRINK", "120"))
 ALONE = os.environ.get("PALLAS_LSP_MODEL_ALONE", "") == "1"
+_ANOTHER = 9
+"""After so many steps an engine ends and another begins, as when an editor is started again."""
+_WRITTEN = 0.2
+"""Seconds in which results have been written."""
 
 
 class Bench:
@@ -74,13 +79,17 @@ class Bench:
     async def _differs(
         self, author: Author, steps: list[Step], until: float, key: Callable[[str], object] | None
     ) -> str:
-        engine = engine_on(self.pool, self.settings)
+        settings = replace(self.settings, kept=self.folder / f"results {self._engines}")
+        engine = engine_on(self.pool, settings)
         said: dict[object, Report] = {}
         for number, step in enumerate([None, *steps]):
             if time.monotonic() > until:
                 break
             if step is not None and author.apply(step) is None:
                 continue
+            if number % _ANOTHER == 0:  # it has what the one before left on the disk
+                await asyncio.sleep(_WRITTEN)
+                engine = engine_on(self.pool, settings)
             texts = {author.path(name): text for name, text in author.texts.items()}
             paths = [author.path(author.files[0])]
             if step is not None and step.file != author.files[0] and number % 4 == 0:
