@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pallas_lsp.engine.kept import Kept
 from pallas_lsp.engine.log import Log
@@ -101,12 +103,12 @@ def keep(kept: Kept, done: Plan, outcome: Outcome, log: Callable[[str], object] 
 
 
 def _of_drivers(snapshot: Snapshot, drivers: Sequence[Driver]) -> dict[str, str]:
-    """The texts of drivers in other files, and of what these import."""
+    """The texts of drivers in other files, of what these import, and of the ``conftest.py`` around them."""
     found: dict[str, str] = {}
     for path in {driver.path for driver in drivers if driver.kind == "pytest"}:
-        try:
-            text = read_text(snapshot, path)
-        except (ValueError, SyntaxError):
-            continue
-        found |= {path: text, **imported_files(snapshot, path, text)}
+        around = [str(folder / "conftest.py") for folder in Path(path).parents]
+        for file in (path, *around):
+            with contextlib.suppress(OSError, ValueError, SyntaxError):
+                text = read_text(snapshot, file)
+                found |= {file: text, **imported_files(snapshot, file, text)}
     return found

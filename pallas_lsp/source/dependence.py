@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ from pallas_lsp.source.workspace import resolve
 
 _MOST_FILES = 40
 """Files beside the divided ones that are looked into for state; with more, everything is one group."""
-_NAMED = ("module", "main", "test", "call")
+_OWN = ("module", "main", "test", "call")
+_TEST = "pytest"
+"""The kind of a test in another file."""
 _SHARED_LIBRARIES = ("ragged_dot",)
 """Functions of jax that launch kernels of their own: who calls them shares these."""
 
@@ -39,18 +42,18 @@ class Group:
 def groups(snapshot: Snapshot, path: str, texts: Mapping[str, str], drivers: Sequence[Driver]) -> list[Group]:
     """The groups of a file's drivers; raises NoUnits where texts cannot be divided.
 
-    ``texts``: the file and the workspace files that it imports.  Open documents are divided into statements; files on
-    the disk count as a whole.
+    ``texts``: the file, those of the drivers, and the workspace files that they import.  The file, the drivers' files
+    and open documents are divided into statements; other files on the disk count as a whole.
     """
     try:
-        return _Groups(snapshot, path, texts).of(drivers)
+        return _Groups(snapshot, path, texts, {driver.path for driver in drivers}).of(drivers)
     except (SyntaxError, ValueError) as error:
         raise NoUnits(str(error)) from error
 
 
 class _Groups:
-    def __init__(self, snapshot: Snapshot, path: str, texts: Mapping[str, str]) -> None:
-        divided = [each for each in texts if each == path or each in snapshot.documents]
+    def __init__(self, snapshot: Snapshot, path: str, texts: Mapping[str, str], own: set[str]) -> None:
+        divided = [each for each in texts if each == path or each in own or each in snapshot.documents]
         self._path = path
         self._snapshot = snapshot
         self._modules = {each: Module(each, parse(texts[each])) for each in sorted(divided)}
@@ -87,8 +90,12 @@ class _Groups:
         return sorted(found, key=lambda group: order[group.drivers[0].id])
 
     def _separable(self, drivers: Sequence[Driver]) -> bool:
-        if any(driver.kind not in _NAMED or driver.path != self._path for driver in drivers):
-            return False
+        for driver in drivers:
+            if driver.kind == _TEST:
+                if driver.path not in self._modules:
+                    return False
+            elif driver.kind not in _OWN or driver.path != self._path:
+                return False
         if len(self._others) > _MOST_FILES or len({driver.id for driver in drivers}) < len(drivers):
             return False
         texts = [*(module.syntax.text for module in self._modules.values()), *self._others.values()]
@@ -116,8 +123,10 @@ class _Groups:
         module = self._modules[self._path]
         if driver.kind == "main":
             return [(self._path, number) for number in module.main]
-        if driver.kind == "test":
-            return [(self._path, number) for number in module.binders.get(driver.name.partition(".")[0], ())]
+        if driver.kind in ("test", _TEST):
+            name = re.split(r"[.\[]", driver.name, maxsplit=1)[0]
+            binders = self._modules[driver.path].binders
+            return [(driver.path, number) for number in binders.get(name, ())]
         names: set[str] = set()
         for line in driver.name.splitlines():
             names |= free_names(ast.parse(line.strip(), mode="eval").body)

@@ -157,3 +157,31 @@ async def test_checks_at_once_share_nothing_wrong(make: Callable[..., Checker]) 
     sources = [text(FAULT, "x_ref[...]"), text("x_ref[...]", FAULT), text("x_ref[...]", "x_ref[...]")]
     reports = await asyncio.gather(*(checker.check(source) for source in sources))
     assert [[f.kernel for f in report.findings] for report in reports] == [["kernel0"], ["kernel1"], []]
+
+
+async def test_tests_of_another_file(make: Callable[..., Checker], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tests = "import jax.numpy as jnp\nfrom kernels import op0, op1\n"
+    for n in range(2):
+        tests += f"\n\ndef test_op{n}():\n    op{n}(jnp.zeros((16, 16), jnp.float32))\n"
+    (tmp_path / "test_kernels.py").write_text(tests, encoding="utf-8")
+    (tmp_path / "kernels.py").write_text("", encoding="utf-8")
+
+    def kernels(*values: str) -> str:
+        parts = [
+            KERNEL.format(n=n, value=value).partition("\n\n\ndef test_")[0] + "\n" for n, value in enumerate(values)
+        ]
+        return HEAD + "".join(parts)
+
+    checker = make()
+    await checker.check(kernels("x_ref[...]", "x_ref[...]"))  # a search
+    await checker.check(kernels("x_ref[...] * 2", "x_ref[...]"))
+    assert len(checker.ran) == 1
+    report = await checker.check(kernels("x_ref[...] * 2", FAULT))
+    (ran,) = checker.ran
+    assert [driver.rpartition("::")[2] for driver in ran] == ["test_op1"]
+    assert [finding.kernel for finding in report.findings] == ["kernel1"]
+    assert all(launch.captures for launch in report.launches)
+    moved = await checker.check("# Moved.\n" + kernels("x_ref[...] * 2", FAULT))
+    assert checker.ran == []
+    assert moved.findings[0].location.range.start.line == report.findings[0].location.range.start.line + 1

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from pallas_lsp.model import Document, Snapshot
+from pallas_lsp.model import Document, Driver, Snapshot
 from pallas_lsp.source.dependence import Group, groups
 from pallas_lsp.source.drivers import find_drivers
 from pallas_lsp.source.workspace import imported_files
 
+TESTS = """
+import jax.numpy as jnp
+from kernels import one, two
+
+class TestOne:
+    def test_it(self):
+        one(jnp.zeros(8))
+
+def test_other():
+    two(jnp.zeros(64))
+"""
 FILE = "/work-folder/kernels.py"
 HELPER = "/work-folder/helpers.py"
 HELPERS = """
@@ -130,6 +141,32 @@ def test_a_foreign_library_may_launch_for_both() -> None:
     text = TEXT.replace("import functools", "import functools\nfrom kernel_library import mha")
     text = text.replace("one(jnp.zeros(64))", "one(mha(64))").replace("two(jnp.zeros(64))", "two(mha(64))")
     assert list(found(text)) == [f"{ONE} {TWO}"]
+
+
+def test_tests_of_another_file_are_for_themselves() -> None:
+    test_file = "/work-folder/test_kernels.py"
+    text = TEXT.partition("def test_one")[0]
+    drivers = [
+        Driver(f"pytest:{test_file}::{name}", "pytest", test_file, name)
+        for name in ("TestOne.test_it", "test_other[a-1]")
+    ]
+
+    def digests(text: str, tests: str = TESTS) -> list[str]:
+        documents = {path: Document(path, each, 1) for path, each in ((FILE, text), (HELPER, HELPERS))}
+        snapshot = Snapshot(documents, ("/work-folder",))
+        texts = {FILE: text, test_file: tests, **imported_files(snapshot, FILE, text)}
+        found = groups(snapshot, FILE, texts, drivers)
+        assert [[driver.name for driver in group.drivers] for group in found] == [
+            ["TestOne.test_it"],
+            ["test_other[a-1]"],
+        ]
+        return [group.digest for group in found]
+
+    one, two = digests(text)
+    assert digests(text.replace("scaled(x_ref[...])", "x_ref[...]"))[1] == two
+    assert digests(text.replace("shifted(x_ref[...])", "x_ref[...]"))[0] == one
+    assert digests(text, TESTS.replace("zeros(64)", "zeros(128)"))[0] == one
+    assert digests(text, TESTS.replace("zeros(64)", "zeros(128)"))[1] != two
 
 
 def test_a_main_block_that_calls_everything_unites() -> None:
