@@ -14,7 +14,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
-from pallas_lsp.model import Edit, Fix, Safety
+from pallas_lsp.model import Edit, Finding, Fix, Safety
 from pallas_lsp.server.checker import Checker
 from pallas_lsp.server.client import Client
 from pallas_lsp.server.comment_actions import KIND as COMMENT
@@ -139,9 +139,7 @@ class CodeActions:
         return actions
 
     def _still_applies(self, offer: _Offer) -> bool:
-        snapshot = offer.result.snapshot
-        assert snapshot is not None
-        texts = {path: document.text for path, document in snapshot.documents.items()}
+        texts = offer.result.texts
         return all(applies_to(fix.edits, texts, self._documents) for fix in offer.known.finding.fixes)
 
     async def _verify_for_answer(self, pairs: Sequence[tuple[_Offer, int]]) -> None:
@@ -276,11 +274,16 @@ class CodeActions:
         if result is None or result.snapshot is None or not result.final or not result.parsed or not result.ran:
             return None
         engine, snapshot, settings = self._engine(result), result.snapshot, self._configuration.of(document.path)
+
+        def wanted(finding: Finding) -> bool:
+            return settings.severity(finding.rule) != "off"
+
         edits: list[Edit] = []
+        texts: dict[str, str] = {}
         try:
             async with asyncio.timeout(_FIX_ALL_SECONDS):
                 report = result.report or await engine.check(snapshot, document.path)
-                edits = await fix_all(engine, snapshot, report, lambda each: settings.severity(each.rule) != "off")
+                edits, texts = await fix_all(engine, snapshot, report, wanted, result.texts)
         except TimeoutError:
             self._show(
                 types.ShowMessageParams(
@@ -289,7 +292,6 @@ class CodeActions:
                     "apply the fixes one by one, or run 'pallas-lsp check --fix'.",
                 )
             )
-        texts = {path: each.text for path, each in snapshot.documents.items()}
         if not edits or not applies_to(edits, texts, self._documents):
             return None
         return workspace_edit(edits, self._documents, self.client)

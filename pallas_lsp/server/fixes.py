@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pallas_lsp.model import Document, Edit, Finding, Fix, Report, Safety, Snapshot, Stage
@@ -73,11 +73,16 @@ async def _verify(
 
 
 async def fix_all(
-    engine: EngineLike, snapshot: Snapshot, report: Report, wanted: Callable[[Finding], bool]
-) -> list[Edit]:
-    """The edits that apply one safe, verified fix after the other, each to the text that it was verified on.
+    engine: EngineLike,
+    snapshot: Snapshot,
+    report: Report,
+    wanted: Callable[[Finding], bool],
+    checked: Mapping[str, str],
+) -> tuple[list[Edit], dict[str, str]]:
+    """The edits that apply one safe, verified fix after the other, each to the text that it was verified on; and the
+    texts that they are for.
 
-    ``wanted``: whether a finding is to be fixed.
+    ``wanted``: whether a finding is to be fixed.  ``checked``: the texts that the report's fixes were made for.
     """
     path = report.path
     texts: dict[str, str] = {}
@@ -89,13 +94,13 @@ async def fix_all(
             break
         changed = dict(texts)
         for file in {edit.path for edit in fix.edits}:
-            before = changed.get(file) or _text(snapshot, file)
+            before = changed[file] if file in changed else checked.get(file) or _text(snapshot, file)
             original.setdefault(file, before)
             try:
                 changed[file] = apply_edits(before, [edit for edit in fix.edits if edit.path == file])
             except OverlapError as error:
                 logger.warning("The fix %r cannot be applied: %s. Please report this.", fix.title, error)
-                return _edits(original, texts)
+                return _edits(original, texts), original
         state = frozenset(changed.items())
         if state in seen:  # fixes that undo each other
             break
@@ -104,7 +109,7 @@ async def fix_all(
         documents = {**snapshot.documents, **{file: Document(file, text) for file, text in texts.items()}}
         snapshot = Snapshot(documents, snapshot.roots)
         report = await engine.check(snapshot, path)
-    return _edits(original, texts)
+    return _edits(original, texts), original
 
 
 async def _next(

@@ -7,8 +7,8 @@ with it.  Findings of the last check stay, moved with the text, until a newer on
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from pallas_lsp.model import Finding, LaunchStatus, Location, Problem, Report, Snapshot, Stage
 from pallas_lsp.server.documents import Documents, lines_on_disk
@@ -49,10 +49,18 @@ class Result:
     snapshot: Snapshot | None = None
     report: Report | None = None
     """What was checked, and the final report on it as it was: fixes are verified against both."""
+    read: Mapping[str, str] = field(default_factory=dict)
+    """The texts on the disk that fixes were made for, of files that were not open."""
 
     @property
     def paths(self) -> set[str]:
         return {known.finding.location.path for known in self.found}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What its fixes were made for."""
+        documents = self.snapshot.documents if self.snapshot is not None else {}
+        return {**self.read, **{path: document.text for path, document in documents.items()}}
 
     @property
     def reached(self) -> int:
@@ -104,10 +112,12 @@ class Results:
             return new.paths
         placer = _Placer(self._documents, snapshot)
         found = [known for known in map(placer.known, shown.findings) if known is not None]
+        read = _on_disk(shown.findings, snapshot)
         ran = not _stopped_early(report) or not old.found
         if not ran:
             found += [replace(known, fresh=False) for known in old.found if self._is_untouched(known)]
         elif not report.final:
+            read = {**read, **old.read}
             reached = _ORDER.index(report.stage)
             found += [known for known in old.found if _ORDER.index(known.finding.stage) > reached]
         new = Result(
@@ -122,6 +132,7 @@ class Results:
             snapshot=snapshot,
             # One that was cut off before lowering says too little to compare with.
             report=report if report.final and ran and report.stage is not Stage.TRACE else None,
+            read=read,
         )
         self._by_owner[report.path] = new
         return old.paths | new.paths
@@ -142,6 +153,13 @@ class Results:
             move = move or Move(before, after)
             result.found = tuple(filter(None, (_moved(known, path, move) for known in result.found)))
             result.launches = tuple(filter(None, (_moved_launch(s, path, move) for s in result.launches)))
+
+
+def _on_disk(findings: Iterable[Finding], snapshot: Snapshot) -> dict[str, str]:
+    """The texts of files that fixes change and that are not open."""
+    paths = {edit.path for finding in findings for fix in finding.fixes for edit in fix.edits}
+    lines = {path: lines_on_disk(path) for path in paths - set(snapshot.documents)}
+    return {path: each.text for path, each in lines.items() if each is not None}
 
 
 def _stopped_early(report: Report) -> bool:

@@ -54,9 +54,9 @@ def difference(path: str, before: str, after: str) -> list[Edit]:
 
 
 def applies_to(edits: Iterable[Edit], checked: Mapping[str, str], documents: Documents) -> bool:
-    """Whether the files of edits still have the texts that were checked."""
+    """Whether the files of edits, open or on the disk, still have the texts that were checked."""
     for path in {edit.path for edit in edits}:
-        document = documents.at(path)
-        if (document.text if document is not None else None) != checked.get(path):
+        lines = documents.lines(path)
+        if lines is None or lines.text != checked.get(path):
             return False
     return True

@@ -377,6 +377,56 @@ def test_fixes_in_another_open_document_that_changed_are_not_offered(tmp_path):
     in_session(tmp_path, test)
 
 
+def test_fixes_in_a_closed_file_that_changed_on_the_disk_are_not_offered(tmp_path):
+    async def test(s: Session):
+        helper = tmp_path / "helper.py"
+        helper.write_text("x = 1\n")
+        await s.initialize()
+        s.open("x = bad\n")
+        place = at(0, 4, 7)
+        elsewhere = fix(s.path("helper.py"), at(0, 4, 5), "2", safety=Safety.SUGGESTED)
+        (await s.engine.called(0)).finish(finding(s.path(), place, fixes=(elsewhere,)))
+        await s.publication(0)
+        offered = by_title(await s.actions(place), "Do it")
+        resolved = await s.request("codeAction/resolve", offered)
+        (change,) = resolved["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": s.uri("helper.py"), "version": None}
+        helper.write_text("# x\nx = 1\n")
+        answer = await s.response(s.start("codeAction/resolve", offered))
+        assert answer["error"]["code"] == -32801
+        assert "Do it" not in [a["title"] for a in await s.actions(place)]
+        helper.write_text("x = 1\n")
+        s.open("x = 1\n", "helper.py")  # the same text, now open
+        (await s.engine.called(1)).finish()
+        assert by_title(await s.actions(place), "Do it")
+
+    in_session(tmp_path, test)
+
+
+def test_fixing_all_leaves_a_closed_file_alone_that_changes_meanwhile(tmp_path):
+    async def test(s: Session):
+        helper = tmp_path / "helper.py"
+        helper.write_text("x = 1\n")
+        await s.initialize()
+        s.open("x = bad\n")
+        place = at(0, 4, 7)
+        found = finding(s.path(), place, fixes=(fix(s.path("helper.py"), at(0, 4, 5), "2"),))
+        (await s.engine.called(0)).finish(found)
+        await s.publication(0)
+        s.engine.auto = lambda call: call.make()
+        for change, edited in ((lambda: helper.write_text("# x\nx = 1\n"), False), (lambda: None, True)):
+            helper.write_text("x = 1\n")
+            (action,) = await s.actions(place, only=["source.fixAll"])
+            s.engine.hold_verify = asyncio.Event()
+            number = s.start("codeAction/resolve", action)
+            await asyncio.sleep(0.1)
+            change()
+            s.engine.hold_verify.set()
+            assert ("edit" in (await s.response(number))["result"]) is edited
+
+    in_session(tmp_path, test)
+
+
 KERNELS = "# pallas: f(f32[8])\n@jit\ndef f(x):\n    return call(x)\n\nf(1)\n"
 
 
