@@ -39,7 +39,7 @@ def open_log(path: str | None) -> Log:
         )
     default = log_folder() / "check.log"
     try:
-        default.parent.mkdir(parents=True, exist_ok=True)
+        default.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds what user code prints
         handler = logging.handlers.RotatingFileHandler(default, maxBytes=_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
         return Log(lambda _: None, None, lambda: None)

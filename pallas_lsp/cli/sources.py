@@ -17,6 +17,7 @@ from pathlib import Path
 from pallas_lsp.source.notebooks import SUFFIX, Cell, NotebookText, NotNotebookError, read_notebook, write_notebook
 from pallas_lsp.source.positions import Lines
 
+_BEFORE = ".old.tmp"
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
 
 
@@ -180,8 +181,7 @@ class Sources:
         prepared: list[tuple[str, str]] = []
         try:
             prepared.extend((_prepare(file), os.path.realpath(file.path)) for file in self.changed.values())
-            for temporary, target in prepared:
-                os.replace(temporary, target)  # noqa: PTH105
+            _replace(prepared)
         except OSError as error:
             reason = error.strerror or str(error)
             raise UnwritableError(
@@ -192,6 +192,28 @@ class Sources:
             for temporary, _ in prepared:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink(missing_ok=True)
+
+
+def _replace(prepared: list[tuple[str, str]]) -> None:
+    """Rename each new file onto its target; where one fails, those before it get their old content back."""
+    before: dict[str, str] = {}
+    try:
+        for temporary, target in prepared if len(prepared) > 1 else ():
+            with contextlib.suppress(OSError):  # a file system without links
+                os.link(target, f"{temporary}{_BEFORE}")
+                before[target] = f"{temporary}{_BEFORE}"
+        for number, (temporary, target) in enumerate(prepared):
+            try:
+                os.replace(temporary, target)  # noqa: PTH105
+            except OSError:
+                for _, changed in prepared[:number]:
+                    if changed in before:
+                        os.replace(before[changed], changed)  # noqa: PTH105
+                raise
+    finally:
+        for old in before.values():
+            with contextlib.suppress(OSError):
+                Path(old).unlink(missing_ok=True)
 
 
 def _prepare(file: SourceFile) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from pallas_lsp.confirm.settings import ConfirmSettings
 from pallas_lsp.server import logs
 from pallas_lsp.server.documents import Documents
 from pallas_lsp.server.settings import SECTION, FolderSettings, ServerSettings, read
@@ -93,12 +94,26 @@ class Configuration:
 
 
 def _as_said_by_the_user(folder: ServerSettings, session: ServerSettings) -> ServerSettings:
-    """A folder's settings with the session's command for confirmations: a folder must not say what is started."""
-    confirm, own = folder.folder.confirm, session.folder.confirm
-    command = own.command if own is not None else ()
-    if confirm is None or confirm.command == command:
-        return folder
-    return replace(folder, folder=replace(folder.folder, confirm=replace(confirm, command=command)))
+    """A folder's settings without what a folder must not say: the command that confirmations start, that they launch
+    kernels, and limits beyond the session's."""
+    wanted, own = folder.folder, session.folder
+    limits = own.engine().limits
+    confirm = wanted.confirm
+    if confirm is not None:
+        allowed = own.confirm or ConfirmSettings()
+        confirm = replace(
+            confirm,
+            command=allowed.command if own.confirm is not None else (),
+            launch=confirm.launch and own.confirm is not None and allowed.launch,
+            seconds=min(confirm.seconds, allowed.seconds),
+            launch_seconds=min(confirm.launch_seconds, allowed.launch_seconds),
+        )
+    seconds, memory = wanted.time_limit, wanted.memory_limit
+    if seconds is not None and seconds > min(limits.trace_seconds, limits.lower_seconds):
+        seconds = own.time_limit
+    if memory is not None:
+        memory = min(memory, limits.memory_bytes)
+    return replace(folder, folder=replace(wanted, confirm=confirm, time_limit=seconds, memory_limit=memory))
 
 
 def _section(settings: Any) -> Any:

@@ -73,6 +73,7 @@ def start(log_file: str | None, level: str) -> logging.Handler:
     if log_file:
         path = Path(log_file).expanduser()
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)  # it holds what user code prints
         handlers.append(logging.FileHandler(path, encoding="utf-8", errors="backslashreplace"))
     pygls = logging.getLogger("pygls")
     pygls.setLevel(logging.WARNING)

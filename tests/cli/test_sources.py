@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from jax_environments import PROJECT
 
 from pallas_lsp.cli.diffs import edited, file_diff
 from pallas_lsp.cli.sources import Sources, UnreadableError, UnwritableError, read_source
@@ -122,3 +125,59 @@ def test_the_diff_names_missing_newlines_and_survives_odd_line_breaks() -> None:
         "--- a/k.py\n+++ b/k.py\n@@ -1,2 +1,2 @@\n a\x0cb\n"
         "-c\n\\ No newline at end of file\n+d\n\\ No newline at end of file\n"
     )
+
+
+_KILLED = """
+import os, signal, sys
+from pallas_lsp.cli.sources import Sources
+sources = Sources()
+for path in sys.argv[1:]:
+    sources.change(path, sources.read(path).text.replace("old", "new"))
+os.{function} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+sources.write()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+@pytest.mark.parametrize("function", ["replace", "fsync", "fdopen"])
+def test_a_death_while_writing_leaves_the_old_files_whole(tmp_path: Path, function: str) -> None:
+    """At any moment up to the rename: the file has all of its old text, and the next run is not disturbed."""
+    paths = [tmp_path / "a.py", tmp_path / "b.py"]
+    for path in paths:
+        path.write_bytes(b"\xef\xbb\xbfold = 1\r\n" * 1000)
+        path.chmod(0o640)
+    command = [sys.executable, "-c", _KILLED.format(function=function), *map(str, paths)]
+    assert subprocess.run(command, check=False, env={"PYTHONPATH": str(PROJECT)}).returncode == -signal.SIGKILL
+    for path in paths:
+        assert path.read_bytes() == b"\xef\xbb\xbfold = 1\r\n" * 1000
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    left = [path for path in tmp_path.iterdir() if path not in paths]
+    assert all(path.name.startswith(".") and path.name.endswith(".tmp") for path in left)  # nothing takes them for code
+    sources = Sources()
+    sources.change(str(paths[0]), sources.read(str(paths[0])).text.replace("old", "new"))
+    sources.write()
+    assert paths[0].read_bytes() == b"\xef\xbb\xbfnew = 1\r\n" * 1000
+
+
+def test_when_a_later_file_cannot_be_replaced_the_earlier_ones_are_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / "a.py", tmp_path / "b.py"]
+    sources = Sources()
+    for path in paths:
+        path.write_text("old = 1\n")
+        sources.change(str(path), "new = 1\n")
+    replace = os.replace
+    done: list[object] = []
+
+    def fails(source: object, target: object) -> None:
+        done.append(target)
+        if len(done) == 2:  # the third puts the first file back
+            raise OSError(28, "No space left on device")
+        replace(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("os.replace", fails)
+    with pytest.raises(UnwritableError, match="no space left"):
+        sources.write()
+    assert [path.read_text() for path in paths] == ["old = 1\n"] * 2
+    assert sorted(tmp_path.iterdir()) == paths

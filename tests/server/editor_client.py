@@ -37,6 +37,7 @@ class Editor:
         self.statuses: list[Any] = []
         self.answer: str | None = None
         self.settings: dict[str, Any] = {}
+        self.arguments: tuple[str, ...] = ()
         self._published: list[types.PublishDiagnosticsParams] = []
         self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(_function(self._on_question))
         self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda _: None)
@@ -65,7 +66,7 @@ class Editor:
 
     async def start(self, options: Any) -> types.InitializeResult:
         self.client.set_configuration(self.settings, section="pallas-lsp")
-        await self.client.start_io(sys.executable, "-m", "pallas_lsp", "serve", env=self.environment())
+        await self.client.start_io(sys.executable, "-m", "pallas_lsp", "serve", *self.arguments, env=self.environment())
         return await self.client.initialize_session(
             types.InitializeParams(
                 capabilities=client_capabilities(self.profile),
