@@ -40,6 +40,8 @@ class FolderSettings:
     """How far kernels are taken."""
     discovery: bool = True
     code_lens: bool = True
+    keep_results: bool = True
+    """Between sessions, in the user's cache."""
     confirm: ConfirmSettings | None = field(default_factory=ConfirmSettings)
 
     def engine(self) -> Settings:
@@ -56,7 +58,7 @@ class FolderSettings:
             discovery=self.discovery,
             confirm=self.confirm,
             figures=True,
-            kept=Path(platformdirs.user_cache_dir("pallas-lsp")) / "results",
+            kept=Path(platformdirs.user_cache_dir("pallas-lsp")) / "results" if self.keep_results else None,
         )
 
     def severity(self, rule: str) -> str | None:
@@ -160,10 +162,18 @@ def _discovery(value: Any) -> dict[str, Any]:
     return {"discovery": enabled}
 
 
-def _code_lens(value: Any) -> dict[str, Any]:
-    if not isinstance(value, bool):
-        raise ValueError("must be true or false")  # noqa: TRY004
-    return {"code_lens": value}
+_Reader = Callable[[Any], dict[str, Any]]
+
+
+def _switch(name: str) -> _Reader:
+    """A setting that is on or off; ``name``: its field."""
+
+    def read_switch(value: Any) -> dict[str, Any]:
+        if not isinstance(value, bool):
+            raise ValueError("must be true or false")  # noqa: TRY004
+        return {name: value}
+
+    return read_switch
 
 
 CONFIRM = ("off", "compile", "launch")
@@ -193,7 +203,7 @@ def _confirm(value: Any) -> dict[str, Any]:
     return {"confirm": wanted}
 
 
-_READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+_READERS: Mapping[str, _Reader] = {
     "interpreter": _interpreter,
     "python": _interpreter,
     "environment": _environment,
@@ -203,6 +213,7 @@ _READERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "rules": _rules,
     "stages": _stages,
     "discovery": _discovery,
-    "codeLens": _code_lens,
+    "codeLens": _switch("code_lens"),
+    "keepResults": _switch("keep_results"),
     "confirm": _confirm,
 }

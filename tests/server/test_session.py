@@ -601,11 +601,17 @@ def test_the_stages_that_are_wanted(tmp_path):
         assert not s.server.scheduler.busy(s.path())
 
     async def read(s: Session):
-        await s.initialize(options={"trusted": True, "settings": {"stages": "read", "discovery": {"enable": False}}})
+        await s.initialize(
+            options={
+                "trusted": True,
+                "settings": {"stages": "read", "discovery": {"enable": False}, "keepResults": False},
+            }
+        )
         s.open("bad\n")
         call = await s.engine.called(0)
         assert not call.run
         assert not s.engine.settings.discovery
+        assert s.engine.settings.engine().kept is None
         call.finish(stage=Stage.READ)
 
     in_session(tmp_path, trace)
