@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,8 @@ class ProjectResult:
     files: list[FileResult] = field(default_factory=list)
     findings: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """Files that were not checked, for want of time."""
 
 
 def is_test(path: Path) -> bool:
@@ -86,24 +88,33 @@ def product_files(root: Path) -> Iterator[Path]:
                 yield path
 
 
-async def measure(project: Project, python: str, only: str | None, log: Any) -> ProjectResult:
-    """Check each product file that launches, alone and for the first time."""
+async def measure(
+    project: Project,
+    result: ProjectResult,
+    python: str,
+    options: argparse.Namespace,
+    log: Any,
+    save: Callable[[], None],
+) -> None:
+    """Check each product file that launches, alone and for the first time; what is known by then is saved."""
     from pallas_lsp.discovery.index import Index
     from pallas_lsp.engine.engine import Engine
     from pallas_lsp.engine.settings import Settings
     from pallas_lsp.model import Report, Snapshot
 
     root = project.root.resolve()
-    result = ProjectResult(project.name, project.version)
     snapshot = Snapshot({}, (str(root),))
     index = Index(str(root))
     index.refresh(snapshot)
     engine = Engine(Settings(python=python), log=log)
     try:
         for path in product_files(root):
-            if only is not None and only not in str(path):
+            if options.only is not None and options.only not in str(path):
                 continue
             started = time.monotonic()
+            if started > options.end:
+                result.left.append(path.relative_to(root).as_posix())
+                continue
             first: list[float] = []
 
             def on_report(report: Report, started: float = started, first: list[float] = first) -> None:
@@ -121,9 +132,9 @@ async def measure(project: Project, python: str, only: str | None, log: Any) -> 
             reached = sum(each.reached for each in result.launches if each.path == shown)
             total = sum(each.path == shown for each in result.launches)
             print(f"  {project.name}: {shown}: {reached} of {total}, {seconds:.1f} s", file=sys.stderr, flush=True)
+            save()
     finally:
         await engine.aclose()
-    return result
 
 
 def launches(report: Any, path: str, shown: str, tested: bool) -> Iterator[LaunchResult]:
@@ -227,7 +238,7 @@ async def run(options: argparse.Namespace, folder: Path) -> int:
     environment = projects.Environment(os.path.abspath(options.python), folder)  # noqa: PTH100
     environment.make()
     chosen = [*(options.project or ()), *map(str, options.checkout or ())] or [projects.JAX_KERNELS, *projects.NAMES]
-    results = []
+    results: list[ProjectResult] = []
     log = options.log.open("w", encoding="utf-8", errors="backslashreplace") if options.log else None
     for name in chosen:
         if name == projects.JAX_KERNELS:
@@ -241,7 +252,10 @@ async def run(options: argparse.Namespace, folder: Path) -> int:
         with tempfile.TemporaryDirectory() as cache:
             os.environ["XDG_CACHE_HOME"] = cache  # what earlier runs found out must not help
             write = (lambda text: print(text, file=log, flush=True)) if log else (lambda _: None)
-            results.append(await measure(project, environment.python, options.only, write))
+            results.append(ProjectResult(project.name, project.version))
+            await measure(
+                project, results[-1], environment.python, options, write, lambda: save(options, environment, results)
+            )
     print("\n".join(reasons(results)))
     print()
     for each in results:
@@ -253,6 +267,14 @@ async def run(options: argparse.Namespace, folder: Path) -> int:
     for name, reason in environment.missing.items():
         print(f"not installed: {name}: {reason}")
     print(f"\njax {environment.jax}\n{table(results)}")
+    for each in results:
+        for path in each.left:
+            print(f"not checked, for want of time: {each.name}: {path}")
+    save(options, environment, results)
+    return 0
+
+
+def save(options: argparse.Namespace, environment: projects.Environment, results: Sequence[ProjectResult]) -> None:
     if options.json:
         document = {
             "jax": environment.jax,
@@ -261,7 +283,6 @@ async def run(options: argparse.Namespace, folder: Path) -> int:
             "projects": [asdict(each) for each in results],
         }
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 def main() -> int:
@@ -277,9 +298,11 @@ def main() -> int:
     parser.add_argument("--only", metavar="TEXT", help="check only files whose path holds this")
     parser.add_argument("--folder", type=Path, help="where projects and the environment are kept (default: nowhere)")
     parser.add_argument("--jax-tests", type=Path, metavar="FOLDER", help="tests/pallas of a checkout of jax, if any")
-    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too, after each file")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin with no file after this time")
     parser.add_argument("--log", type=Path, help="write the workers' log to this file")
     options = parser.parse_args()
+    options.end = time.monotonic() + 60 * options.minutes
     if options.folder is not None:
         options.folder.mkdir(parents=True, exist_ok=True)
         return asyncio.run(run(options, options.folder.resolve()))
