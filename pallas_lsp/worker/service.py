@@ -110,13 +110,23 @@ def _mode() -> tuple[str, str]:
     return "fork", ""
 
 
+_OF_PALLAS = ("_src/pallas", "experimental/pallas", "experimental/mosaic")
+
+
 def _watched() -> list[str]:
-    """Folders whose change means that packages were installed or removed: this process then has the old ones."""
-    folders = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    jax = getattr(sys.modules.get("jax"), "__file__", None)
-    if jax:
-        folders.add(str(Path(jax).parent.parent))
-    return sorted(each for each in folders if each and Path(each).is_dir())
+    """What changes when packages are installed or removed: this process then has the old ones.
+
+    Of a jax that is no installed package, but somebody's checkout, the files of Pallas too.
+    """
+    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    watched = {folder for folder in installed if folder and Path(folder).is_dir()}
+    file = getattr(sys.modules.get("jax"), "__file__", None)
+    if file:
+        jax = Path(file).parent
+        watched.add(str(jax.parent))
+        if "site-packages" not in jax.parts and "dist-packages" not in jax.parts:
+            watched.update(str(each) for part in _OF_PALLAS for each in (jax / part).rglob("*.py"))
+    return sorted(watched)
 
 
 def perform(params: dict[str, Any], emit: Emit) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
