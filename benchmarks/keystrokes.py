@@ -69,7 +69,7 @@ class Typing:
         return sent
 
     async def stable(self, file: str, sent: float) -> float:
-        """When the last check of the kernel's file after an edit of ``file`` had ended."""
+        """When the last check after an edit of ``file`` had ended, of whichever document."""
         while True:
             ended = await self.editor.until(lambda: self._ended(file, sent))
             await asyncio.sleep(max(0.0, ended + SETTLED - time.perf_counter()))
@@ -77,22 +77,25 @@ class Typing:
                 return ended
 
     def _ended(self, file: str, sent: float) -> float | None:
-        main = self.subject.main
-        statuses = [each for each in self.editor.statuses.get(self.uri(main), ()) if each.arrived >= sent]
-        if not statuses or statuses[-1].busy or not any(each.busy for each in statuses):
+        statuses = [told for told in self.editor.statuses.values() if told]
+        if any(told[-1].busy for told in statuses):
             return None
+        concerned = self.uri(self.subject.concerned(file))
+        if not any(each.busy and each.arrived >= sent for each in self.editor.statuses.get(concerned, ())):
+            return None
+        main = self.subject.main
         if file == main and not any(p.version == self.versions[main] for _, p in self._published()):
             return None
-        return statuses[-1].arrived
+        return max(told[-1].arrived for told in statuses)
 
     def _published(self) -> list[tuple[float, types.PublishDiagnosticsParams]]:
         return self.editor.published.get(self.uri(self.subject.main), [])
 
-    def began(self, sent: float, before: float) -> float:
+    def began(self, file: str, sent: float, before: float) -> float:
         """When the check began that had its result at a time: what came earlier is the wait for further edits."""
         began = sent
         busy = False
-        for each in self.editor.statuses[self.uri(self.subject.main)]:
+        for each in self.editor.statuses[self.uri(self.subject.concerned(file))]:
             if sent <= each.arrived <= before:
                 if each.busy and not busy:
                     began = each.arrived
@@ -118,11 +121,12 @@ async def _phrase(typing: Typing, phrase: Phrase, bare: Bare) -> Measured | None
     for stroke in phrase.keystrokes:
         await asyncio.sleep(stroke.wait)
         sent = typing.press(stroke)
-    ended = await typing.stable(phrase.keystrokes[-1].file, sent)
+    file = phrase.keystrokes[-1].file
+    ended = await typing.stable(file, sent)
     faulty = phrase.expected in (Expected.TRACE, Expected.LOWER)
     found = typing.found(sent) if faulty else None
     if phrase.expected is Expected.SYNTAX:
-        return Measured(phrase, typing.began(sent, ended) - sent, ended - sent)
+        return Measured(phrase, typing.began(file, sent, ended) - sent, ended - sent)
     if typing.shows_errors() != faulty:
         raise SystemExit(f"{typing.subject.name}, {phrase.kind}: expected {phrase.expected.value}, which is not shown")
     alone = await asyncio.to_thread(bare.measure, typing.subject.request(typing.texts, typing.folder))
@@ -132,7 +136,7 @@ async def _phrase(typing: Typing, phrase: Phrase, bare: Bare) -> Measured | None
     result = found if found is not None else ended
     return Measured(
         phrase,
-        typing.began(sent, result) - sent,
+        typing.began(file, sent, result) - sent,
         ended - sent,
         found - sent if found is not None else None,
         alone["traced"] if phrase.expected is Expected.TRACE else alone["seconds"],

@@ -6,7 +6,7 @@ It goes through phrases: a few keystrokes one after the other, then a pause in w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
 
@@ -43,6 +43,8 @@ class Phrase:
     kind: str
     keystrokes: tuple[Keystroke, ...]
     expected: Expected
+    back: bool = False
+    """Whether it leads to a text that stood there before."""
 
 
 class Typist:
@@ -84,7 +86,7 @@ class Typist:
 
     def _back(self, kind: str, *, typed: bool) -> Phrase:
         """Take the last change back."""
-        return self._phrase(kind, *self._before.pop(), Expected.CLEAN, typed=typed)
+        return replace(self._phrase(kind, *self._before.pop(), Expected.CLEAN, typed=typed), back=True)
 
     def _phrase(self, kind: str, file: str, text: str, expected: Expected, *, typed: bool) -> Phrase:
         old, self.texts[file] = self.texts[file], text

@@ -57,6 +57,11 @@ class Subject:
             "modules": modules, "entry": self.entry, "arguments": self.arguments, "platform": "cuda", "device": HOPPER,
         }  # fmt: skip
 
+    def concerned(self, file: str) -> str:
+        """The file that is checked when ``file`` was edited: what imports it, or itself where it is a driver."""
+        names = list(self.files)
+        return file if names.index(file) > names.index(self.main) else self.main
+
     def check(self) -> None:
         """Raise ValueError where a place is not there once: the text that ships with another jax may differ."""
         edits = (self.trace_fault, self.lower_fault, self.helper, self.driver)

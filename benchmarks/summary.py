@@ -14,14 +14,16 @@ from subjects import FIFTY, ONE
 
 RATIO, MORE_SECONDS = 1.3, 0.02
 """The target: a result comes after at most 1.3 times the bare work and 20 ms, besides the wait for further edits."""
-_EDITS = "correct text"
+_EDITS = "new correct text"
 _SYNTAX = "broken syntax"
+_BACK = "text seen before"
 WHAT = {
     Expected.TRACE: "finding of tracing",
     Expected.LOWER: "finding of lowering",
     Expected.CLEAN: _EDITS,
     Expected.SYNTAX: _SYNTAX,
 }
+_ORDER = (*WHAT.values(), _BACK)
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ def document(results: Iterable[Result], jax: str, machine: Mapping[str, Any]) ->
 def _kernel(result: Result) -> dict[str, Any]:
     groups: dict[str, list[Measured]] = {}
     for each in result.measured:
-        groups.setdefault(WHAT[each.phrase.expected], []).append(each)
-    found = {what: _group(groups[what]) for what in WHAT.values() if what in groups}
+        groups.setdefault(_BACK if each.phrase.back else WHAT[each.phrase.expected], []).append(each)
+    found = {what: _group(groups[what]) for what in _ORDER if what in groups}
     figures: dict[str, Any] = {
         "keystrokes": result.keystrokes,
         "phrases": len(result.measured),

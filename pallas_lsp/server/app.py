@@ -86,6 +86,7 @@ class PallasServer(LanguageServer):
             self.checker,
             self.window_show_message,
         )
+        self.checker.prepare = self.code_actions.prepare
         self.sweep = Sweep(self)
         self.lenses = Lenses(self.documents, self.results, self.configuration)
         self.hovers = Hovers(self.documents, self.results)
@@ -157,6 +158,8 @@ class PallasServer(LanguageServer):
     def pause(self) -> None:
         """Stop what uses the engines, before they are ended or changed."""
         self.code_actions.verifier.forget()
+        self.code_actions.verifier.forget_kept()
+        self.checker.background.give_way()
         self.sweep.cancel()
         self.checker.confirming.cancel_all()
         for document in self.documents.all():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
+from pallas_lsp.server.background import Background
 from pallas_lsp.server.closed import ClosedFiles
 from pallas_lsp.server.configuration import Configuration
 from pallas_lsp.server.confirming import Confirming
@@ -60,7 +61,9 @@ class Checker:
         self._closed = closed
         self._asking: set[asyncio.Task[None]] = set()
         self.confirming = Confirming(self._take_verdicts, lambda: self.scheduler.any_busy, status.gpu)
-        self._further: dict[str, asyncio.Task[None]] = {}
+        self.background = Background(lambda: self.scheduler.any_busy)
+        self.prepare: Callable[[str], Coroutine[Any, Any, None]] = _nothing
+        """Verifies the fixes of a document's findings before anybody asks for them."""
 
     async def check(self, path: str) -> None:
         """Check the newest text of an open document; the scheduler cancels this when there is a newer one."""
@@ -74,7 +77,7 @@ class Checker:
         folder = self._documents.root_of(path)
         trusted = self._consent.allows(folder)
         engine = self._engines.get(settings)
-        self._stop_further(path)
+        self.background.drop(path)
         self._status.busy(document.uri)
         title = f"Checking {Path(path).name}"
         try:
@@ -97,15 +100,22 @@ class Checker:
             raise
         result = self._results.get(path)
         if result is not None and result.report is not None and run and result.snapshot is snapshot:
-            further = self._look_further(engine, result.report, document, snapshot, settings)
-            self._further[path] = asyncio.ensure_future(further)
+            report = result.report
+            self.background.put(path, lambda: self._go_on(engine, report, document, snapshot, settings))
         if result is not None and result.launches and self._consent.decision(folder) is None:
             self._spawn(self._ask(folder))
 
-    def _stop_further(self, path: str) -> None:
-        task = self._further.pop(path, None)
-        if task is not None:
-            task.cancel()
+    async def _go_on(
+        self,
+        engine: EngineLike,
+        report: Report,
+        document: OpenDocument,
+        snapshot: Snapshot,
+        settings: FolderSettings,
+    ) -> None:
+        """After a check, when nothing else is to be done: what stands behind its findings, and whether fixes hold."""
+        await self._look_further(engine, report, document, snapshot, settings)
+        await self.prepare(document.path)
 
     async def _look_further(
         self,
@@ -115,7 +125,7 @@ class Checker:
         snapshot: Snapshot,
         settings: FolderSettings,
     ) -> None:
-        """After a check: the faults that stand behind the first of a kernel.  The next check stops this."""
+        """The faults that stand behind the first of a kernel."""
         try:
             found = await engine.further(snapshot, document.path, report)
         except Exception:
@@ -222,13 +232,18 @@ class Checker:
 
     def close(self) -> None:
         self.confirming.cancel_all()
-        for task in (*self._asking, *self._further.values()):
+        self.background.close()
+        for task in self._asking:
             task.cancel()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
+
+
+async def _nothing(_: str) -> None:
+    """Stands for what is not wired up."""
 
 
 def _as_set(finding: Finding, settings: FolderSettings) -> Finding | None:

@@ -38,6 +38,8 @@ _SETTLE_INVOKED, _SETTLE_AUTOMATIC = 10.0, 2.0
 """Seconds that a request waits for the check of the newest text."""
 _VERIFY_RESOLVABLE, _VERIFY_NOW = 0.4, 10.0
 """Seconds for verifying before the answer: fixes that can be resolved later need not be waited for."""
+_MOST_PREPARED = 20
+"""Fixes of one document that are verified before somebody asks."""
 _FIX_ALL_SECONDS = 60.0
 _MODIFIED = "The text has changed since; ask for code actions again."
 
@@ -96,6 +98,22 @@ class CodeActions:
         if _wanted(FIX_ALL, only) and (only is not None or invoked):
             actions += await self._fix_all(document, offers)
         return None if self._is_stale(document) else actions
+
+    async def prepare(self, path: str) -> None:
+        """Verify the fixes of a document's findings one after the other, so that whoever asks has them at once."""
+        result = self._results.get(path)
+        if result is None or result.snapshot is None:
+            return
+        wanted = [
+            (known, index)
+            for known in result.found
+            if known.fresh
+            for index, fix in enumerate(known.finding.fixes)
+            if fix.edits and fix.verified is None
+        ]
+        for known, index in wanted[:_MOST_PREPARED]:
+            # Not awaited itself: who asks for the fix meanwhile joins in, and must not be cancelled with this.
+            await asyncio.wait([self.verifier.start(self._engine(result), result, known, index)])
 
     def _offers(self, document: OpenDocument) -> Iterable[_Offer]:
         for known in self._results.at(document.path):

@@ -147,6 +147,7 @@ def _changed(server: PallasServer, old: OpenDocument | None, new: OpenDocument |
         return
     server.results.edited(new.path, old.lines, new.lines)
     server.code_actions.verifier.forget()
+    server.checker.background.give_way()
     if new.is_python:
         server.scheduler.edited(new.path)
 
@@ -200,6 +201,7 @@ def _register_workspace(server: PallasServer) -> None:
             server.dependents.clear()
         changed -= {document.path for document in server.documents.all()}  # those come as edits
         server.checker.forget_closed(changed)
+        server.code_actions.verifier.forget_kept()  # it may be of another text on the disk
         if any(not path.endswith(".py") for path in changed):
             server.checker.check_all()
         elif changed:

@@ -1,9 +1,11 @@
-"""Verifying fixes when somebody asks for them, each once, and applying safe ones in a chain."""
+"""Verifying fixes, each once for the same texts, and applying safe ones in a chain."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -19,14 +21,19 @@ logger = logging.getLogger(__name__)
 _MOST_FIXES = 50
 """Fixes applied in one chain at most."""
 
+_MOST_KEPT = 256
+
 Key = tuple[str, str, int]
+Identity = tuple[bytes, str, str, object, str, Fix]
+"""The texts of all open documents and of those that fixes edit, the checked one, the finding and the fix."""
 
 
 class Verifier:
-    """Keeps what is known of each fix until its document is checked or edited again."""
+    """Verifies for the newest texts, and keeps what became known for when the same texts come back."""
 
     def __init__(self) -> None:
         self._tasks: dict[Key, tuple[Snapshot, asyncio.Task[Fix]]] = {}
+        self._kept: OrderedDict[Identity, Fix] = OrderedDict()
 
     def known(self, result: Result, known: Known, index: int) -> Fix:
         """A fix with what is known of it by now."""
@@ -34,18 +41,32 @@ class Verifier:
         task = self._task(result, known, index)
         if fix.verified is None and task is not None and task.done() and not task.cancelled():
             return task.result()
-        return fix
+        return self._kept.get(_identity(result, known, index), fix)
 
     def start(self, engine: EngineLike, result: Result, known: Known, index: int) -> asyncio.Task[Fix]:
         """Begin to verify a fix, or join in."""
         task = self._task(result, known, index)
         if task is None or task.cancelled():
             assert result.snapshot is not None
-            fix = known.finding.fixes[index]
-            work = _verify(engine, result.snapshot, result.owner, known.finding, fix, result.report)
-            task = asyncio.ensure_future(work)
+            task = asyncio.ensure_future(self._verified(engine, result, known, index))
             self._tasks[(result.owner, known.id, index)] = (result.snapshot, task)
         return task
+
+    async def _verified(self, engine: EngineLike, result: Result, known: Known, index: int) -> Fix:
+        assert result.snapshot is not None
+        identity = _identity(result, known, index)
+        if identity in self._kept:
+            self._kept.move_to_end(identity)
+            return self._kept[identity]
+        fix = known.finding.fixes[index]
+        try:
+            fix = await _tried(engine, result.snapshot, result.owner, known.finding, fix, result.report)
+        except Exception as error:
+            return _not_tried(fix, error)
+        self._kept[identity] = fix
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return fix
 
     def _task(self, result: Result, known: Known, index: int) -> asyncio.Task[Fix] | None:
         snapshot, task = self._tasks.get((result.owner, known.id, index), (None, None))
@@ -57,19 +78,46 @@ class Verifier:
             _, task = self._tasks.pop(key)
             task.cancel()
 
+    def forget_kept(self) -> None:
+        """Files on the disk or settings changed: what was verified before may no longer hold."""
+        self._kept.clear()
 
-async def _verify(
+
+def _identity(result: Result, known: Known, index: int) -> Identity:
+    assert result.snapshot is not None
+    digest = hashlib.sha256()
+    texts = {path: document.text for path, document in result.snapshot.documents.items()}
+    for path, text in sorted({**result.texts, **texts}.items()):
+        for part in (path, text):
+            digest.update(len(part).to_bytes(8, "little") + part.encode("utf-8", "surrogatepass"))
+    finding = known.finding
+    return (
+        digest.digest(), result.owner, finding.rule, finding.location, finding.message, finding.fixes[index],
+    )  # fmt: skip
+
+
+async def _tried(
     engine: EngineLike, snapshot: Snapshot, path: str, finding: Finding, fix: Fix, before: Report | None
 ) -> Fix:
     if fix.verified is not None:
         return fix
     if finding.stage is Stage.CONFIRM:
         return replace(fix, verified=False, reason="only a GPU shows this finding, and can tell whether it is gone")
+    return await engine.verify(snapshot, path, finding, fix, before)
+
+
+def _not_tried(fix: Fix, error: Exception) -> Fix:
+    logger.exception("A fix could not be tried. Please report this.")
+    return replace(fix, verified=False, reason=f"it could not be tried: {error}")
+
+
+async def _verify(
+    engine: EngineLike, snapshot: Snapshot, path: str, finding: Finding, fix: Fix, before: Report | None
+) -> Fix:
     try:
-        return await engine.verify(snapshot, path, finding, fix, before)
+        return await _tried(engine, snapshot, path, finding, fix, before)
     except Exception as error:
-        logger.exception("A fix could not be tried. Please report this.")
-        return replace(fix, verified=False, reason=f"it could not be tried: {error}")
+        return _not_tried(fix, error)
 
 
 async def fix_all(

@@ -97,7 +97,7 @@ def test_only_one_action_a_finding_is_preferred_and_never_a_suggested_one(tmp_pa
         actions = await s.actions(place)
         assert [a["title"] for a in actions if a.get("isPreferred")] == ["first"]
         suggested = by_title(actions, "suggested")
-        assert "edit" not in suggested  # verified only when it is chosen
+        assert not suggested.get("isPreferred")
         resolved = await s.request("codeAction/resolve", suggested)
         assert resolved["edit"]["documentChanges"][0]["edits"][0]["newText"] == "one"
 
@@ -385,9 +385,11 @@ def test_fixes_in_a_closed_file_that_changed_on_the_disk_are_not_offered(tmp_pat
         s.open("x = bad\n")
         place = at(0, 4, 7)
         elsewhere = fix(s.path("helper.py"), at(0, 4, 5), "2", safety=Safety.SUGGESTED)
+        s.engine.hold_verify = asyncio.Event()  # it is offered before it was verified
         (await s.engine.called(0)).finish(finding(s.path(), place, fixes=(elsewhere,)))
         await s.publication(0)
         offered = by_title(await s.actions(place), "Do it")
+        s.engine.hold_verify.set()
         resolved = await s.request("codeAction/resolve", offered)
         (change,) = resolved["edit"]["documentChanges"]
         assert change["textDocument"] == {"uri": s.uri("helper.py"), "version": None}

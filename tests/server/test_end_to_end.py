@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from editor_client import PROJECT, Editor
+from editor_client import PROJECT, WAIT, Editor
 from lsprotocol import types
 from pytest_lsp import LspSpecificationWarning
 
@@ -145,6 +146,36 @@ async def test_a_killed_worker_and_a_restart_lose_nothing(edit: Make, newest_jax
     assert workers
     assert await editor.stop() == 0
     await editor.until(lambda: not any(is_running(pid) for pid in workers))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere runs are no children of a worker")
+async def test_a_fix_is_verified_before_it_is_asked_for(edit: Make, newest_jax_python):
+    """The first request has it, with its edit, and no process is used up for it."""
+    editor = await edit("visual-studio-code", {"trusted": True}, interpreter=newest_jax_python.python)
+    editor.open(EXAMPLE.read_text())
+    (diagnostic, *_) = (await editor.published(1)).diagnostics
+    before = await quiet_processes(editor.pid)
+    began = time.monotonic()
+    actions = await editor.actions(diagnostic.range, [diagnostic])
+    seconds = time.monotonic() - began
+    assert [action.title for action in actions if action.is_preferred and action.edit is not None]
+    assert seconds < 1.0, "50 ms where nothing else runs"
+    assert await quiet_processes(editor.pid) == before
+    assert await editor.stop() == 0
+
+
+async def quiet_processes(pid: int) -> set[int]:
+    """The processes below a server, once they have been the same for a while: no run is under way."""
+    found: set[int] = set()
+    since = time.monotonic()
+    async with asyncio.timeout(WAIT):
+        while not found or time.monotonic() - since < 2.0:
+            await asyncio.sleep(0.1)
+            workers = children(pid)
+            now = {*workers, *(child for worker in workers for child in children(worker))}
+            if now != found:
+                found, since = now, time.monotonic()
+    return found
 
 
 async def test_an_untrusted_folder_is_read_only(edit: Make, newest_jax_python):
