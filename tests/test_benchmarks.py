@@ -52,6 +52,36 @@ def test_keystrokes_are_measured(newest_jax_python, tmp_path: Path):
     assert "| wgmma | finding of tracing |" in run.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_memory_is_bounded(newest_jax_python, tmp_path: Path):
+    """In a short form, with bounds that a leak of 100 kB for each edit or a worker with another's imports exceeds."""
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, str(PROJECT / "benchmarks" / "memory.py"), "--python", newest_jax_python.python]
+    run = subprocess.run(
+        [*command, "--files", "20", "--edits", "150", "--json", str(figures)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    measured = json.loads(figures.read_text(encoding="utf-8"))
+    assert 20 < measured["server"] < 120
+    assert 0.8 < measured["worker"] / measured["bare"] < 1.3
+    assert measured["server_after_all"] < 120
+    assert measured["server_after_all"] - measured["server_after_some"] < 12
+    assert measured["worker_after_all"] - measured["worker_after_some"] < 5
+
+
+def test_many_files_are_measured(newest_jax_python, tmp_path: Path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, str(PROJECT / "benchmarks" / "many.py"), "--python", newest_jax_python.python]
+    command += ["--files", "3", "--jobs", "2", "--json", str(figures)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    measured = json.loads(figures.read_text(encoding="utf-8"))
+    assert [each["jobs"] for each in measured["runs"]] == [2]
+    assert measured["bare"] > 0
+    assert "| 2 |" in run.stdout
+
+
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_session_ends_each_phrase_as_it_says(name: str, newest_jax_python):
     """Its keystrokes, one by one, lead to the texts of the phrases, and whatever was changed is taken back."""

@@ -31,6 +31,7 @@ from pallas_lsp.engine.settings import Limits, Settings
 
 _LIMITS = Limits()
 _CONFIRM = ConfirmSettings()
+_MOST_JOBS = 16
 _EXIT_CODES = """\
 exit codes:
   0    nothing found (remarks and hints do not count)
@@ -87,7 +88,9 @@ def configure_selection(parser: argparse.ArgumentParser) -> None:
         help="the Python with the jax to check with, or its virtual environment's folder (default: the active "
         "environment, else one beside the file or above it, else the Python that runs this command)",
     )  # fmt: skip
-    parser.add_argument("--jobs", metavar="N", type=_positive, help="how many files are checked at once")
+    parser.add_argument(
+        "--jobs", metavar="N", type=_positive, help="how many files are checked at once (default: one for each core)"
+    )
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=_positive,
         help=f"how long importing, tracing or lowering may take (default: {_LIMITS.import_seconds:g}, "
@@ -205,8 +208,14 @@ def _settings(arguments: argparse.Namespace, cwd: str) -> Settings:
         limits=limits,
         figures=arguments.resources or confirm is not None,
         confirm=confirm,
-        jobs=arguments.jobs or defaults.jobs,
+        jobs=arguments.jobs or usable_cores(),
     )
+
+
+def usable_cores() -> int:
+    """How many files are checked at once where nobody says: nothing else waits, but each run needs some memory."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, _MOST_JOBS)
 
 
 def _confirm(arguments: argparse.Namespace) -> ConfirmSettings | None:

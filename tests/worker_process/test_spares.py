@@ -45,6 +45,7 @@ async def test_a_child_that_died_while_it_waited_harms_no_run(server_python):
     async with started(server_python) as worker:
         pid = await waiting(worker.worker.pid)
         os.kill(pid, signal.SIGKILL)
+        assert wait_gone(pid) == []
         await worker.run(PID)
         pid = await waiting(worker.worker.pid, pid, worker.events[0][1]["pid"])
         os.kill(pid, signal.SIGKILL)
@@ -86,3 +87,20 @@ async def test_the_answer_does_not_wait_until_the_process_is_gone(server_python)
             assert await worker.run(code)
         assert wait_gone(worker.events[0][1]["pid"]) == []
         assert await worker.run(PID)
+
+
+async def test_no_number_of_runs_makes_the_zygote_larger(server_python):
+    """It is not started anew after so many runs: what they allocate is in their own processes and goes with them."""
+    code = PID + "import sys\nkept = bytearray(64 << 20)\nsys.kept = kept\n"
+    async with started(server_python) as worker:
+        for _ in range(3):
+            await worker.run(code)
+        before = resident(worker.worker.pid)
+        for _ in range(30):
+            await worker.run(code)
+        assert len({fields["pid"] for _, fields in worker.events}) == 33
+        assert resident(worker.worker.pid) - before < 2 << 20
+
+
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
