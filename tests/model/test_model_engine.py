@@ -137,6 +137,7 @@ def test_an_engine_with_a_past_says_what_one_without_says(bench: Bench, workspac
     while time.monotonic() < until:
         steps = plan(seed, STEPS, files)
         if difference := bench.differs(workspace, steps, until):
+            print(f"\nPALLAS_LSP_MODEL_SEED={seed}: {difference}", flush=True)  # looking for fewer steps takes a while
             fewest = shrunken(steps, lambda some: bool(bench.differs(workspace, some)), SHRINK)
             raise AssertionError(
                 f"PALLAS_LSP_MODEL_SEED={seed}: {difference}\n\nThe fewest steps that fail:\n"

@@ -111,8 +111,11 @@ class Typist(Editor):
     async def _accepted(self, step: Step) -> Change | None:
         """Accept a fix that was verified, where one is offered for the newest text."""
         name, source = step.file, random.Random(step.seed)
+        if name not in self.author.texts:
+            return None
+        await self.quiet()
         found = self.shown(name)
-        if name not in self.author.texts or not found:
+        if not found:
             return None
         diagnostic = source.choice(found)
         context = types.CodeActionContext([diagnostic], None, types.CodeActionTriggerKind.Invoked)
