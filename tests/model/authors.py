@@ -80,24 +80,28 @@ _PAUSES = (0.0, 0.0, 0.0, 0.01, 0.05, 0.12, 0.35, 0.8)
 
 @dataclass
 class Author:
-    """The texts on the screen and on the disk.  ``folder``: a copy of the workspace that it may write to."""
+    """The texts on the screen and on the disk.  ``folder``: a copy of the workspace that it may write to.
+
+    ``newline``: how lines end for everybody else; here they end with a line feed.
+    """
 
     folder: Path
     files: tuple[str, ...]
+    newline: str = "\n"
     texts: dict[str, str] = field(default_factory=dict)
     """The open documents."""
     history: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, workspace: str, folder: Path) -> Author:
+    def at(cls, workspace: str, folder: Path, newline: str = "\n") -> Author:
         source = WORKSPACES / workspace
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         names = sorted(path.name for path in source.glob("*.py"))
         main = "kernels.py" if "kernels.py" in names else "ops.py"
+        author = cls(folder, (main, *(name for name in names if name != main)), newline)
         for name in names:
-            shutil.copy(source / name, folder / name)
-        author = cls(folder, (main, *(name for name in names if name != main)))
+            author.write(name, (source / name).read_text(encoding="utf-8"))
         for name in author.files:
             author.texts[name] = author.on_disk(name)
             author.history[name] = [author.texts[name]]
@@ -105,6 +109,12 @@ class Author:
 
     def on_disk(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8", newline=self.newline)
+
+    def sent(self, text: str) -> str:
+        return text.replace("\n", self.newline)
 
     def path(self, name: str) -> str:
         return str(self.folder / name)
@@ -124,7 +134,7 @@ class Author:
             del self.texts[name]
             return Change("close", name)
         if step.kind == "save":
-            (self.folder / name).write_text(text, encoding="utf-8")
+            self.write(name, text)
             return Change("save", name)
         return self._edit(name, [each for each in self._edited(step.kind, name, text, source) if each != text])
 
@@ -172,7 +182,7 @@ def described(workspace: str, steps: list[Step], folder: Path) -> str:
     lines = [f"workspace {workspace}, {len(steps)} steps:"]
     for step in steps:
         before = author.texts.get(step.file, "")
-        change = author.apply(step)
+        change = author.apply(step) if step.kind != "fix" else None
         lines.append(repr(step) + ("" if change is None else f" -> {change.event}"))
         if change is not None and change.event == "edit":
             after = author.texts[step.file]

@@ -73,6 +73,7 @@ class Bench:
         self.scratch = FromScratch(FolderSettings(interpreter=python, confirm=None).engine(), alone=ALONE)
         self.counted: Counter[str] = Counter()
         self.patience = PATIENCE
+        self.newline = "\n"
         self._sessions = 0
 
     def differs(self, workspace: str, steps: list[Step], until: float = float("inf")) -> str:
@@ -80,7 +81,7 @@ class Bench:
 
     async def _session(self, workspace: str, steps: list[Step], until: float) -> str:
         self._sessions += 1
-        author = Author.at(workspace, self.folder / workspace)
+        author = Author.at(workspace, self.folder / workspace, self.newline)
         typist = Typist(author, self.folder / f"home {self._sessions}", self._sessions)
         typist.settings = {"interpreter": self.python, "confirm": "off"}
         await typist.start({"trusted": True, "status": True})
@@ -151,7 +152,7 @@ class _Comparison:
 
     async def _expected(self) -> Expected:
         """Check every open document from scratch."""
-        texts = {self.author.path(name): text for name, text in self.author.texts.items()}
+        texts = {self.author.path(name): self.author.sent(text) for name, text in self.author.texts.items()}
         expected = Expected()
         for path in texts:
             report = await self.bench.scratch.check(texts, str(self.author.folder), path)
@@ -226,13 +227,14 @@ def test_the_server_publishes_what_a_check_from_scratch_finds(bench: Bench, work
     seed = SEED
     files = Author.at(workspace, bench.folder / workspace).files
     while time.monotonic() < until:
+        bench.newline = "\n" if seed % 2 else "\r\n"
         steps = with_fixes(plan(seed, STEPS, files), seed)
         if difference := bench.differs(workspace, steps, until):
             print(f"\nPALLAS_LSP_MODEL_SEED={seed}: {difference}", flush=True)  # looking for fewer steps takes a while
             bench.patience = PATIENCE / 6
             fewest = shrunken(steps, lambda some: bool(bench.differs(workspace, some)), SHRINK)
             raise AssertionError(
-                f"PALLAS_LSP_MODEL_SEED={seed}: {difference}\n\nThe fewest steps that fail:\n"
+                f"PALLAS_LSP_MODEL_SEED={seed} ({bench.newline!r}): {difference}\n\nThe fewest steps that fail:\n"
                 f"{described(workspace, fewest, bench.folder / 'described')}\n{bench.differs(workspace, fewest)}"
             )
         bench.counted["seeds"] += 1

@@ -129,7 +129,7 @@ class Typist(Editor):
             file = Path(edit.text_document.uri).name
             if edit.text_document.version != (self._versions[file] if file in self.author.texts else None):
                 raise UntrueError(f"a fix for version {edit.text_document.version} of {file} is offered for another")
-            changed[file] = applied(self.author.texts[file], edit.edits)
+            changed[file] = applied(self.author.texts[file], edit.edits).replace("\r\n", "\n")
         if list(changed) != [name]:
             return None
         return self.author.put(name, changed[name])
@@ -139,7 +139,7 @@ class Typist(Editor):
         self._versions[name] += 1
         text = self.author.texts[name]
         self._sent[name, self._versions[name]] = text
-        item = types.TextDocumentItem(self.uri(name), "python", self._versions[name], text)
+        item = types.TextDocumentItem(self.uri(name), "python", self._versions[name], self.author.sent(text))
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def _edit(self, name: str, old: str, new: str) -> None:
@@ -147,9 +147,10 @@ class Typist(Editor):
         self._versions[name] += 1
         self._sent[name, self._versions[name]] = new
         document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
-        self.client.text_document_did_change(
-            types.DidChangeTextDocumentParams(document, changes(old, new, self._source))
-        )
+        changed = changes(old, new, self._source)
+        for each in changed:
+            each.text = self.author.sent(each.text)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, changed))
 
     def _document(self, name: str) -> types.TextDocumentIdentifier:
         return types.TextDocumentIdentifier(self.uri(name))
