@@ -12,7 +12,7 @@ from pathlib import Path
 from pallas_lsp.engine.kept import Kept
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
-from pallas_lsp.engine.parts import NotKept, freeze, thaw
+from pallas_lsp.engine.parts import FORM, NotKept, freeze, thaw
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.dependence import Group, groups
 from pallas_lsp.source.units import NoUnits
@@ -74,7 +74,7 @@ def plan(
         return Plan((), drivers)
     text = texts.get(path, "")
     words = sorted({word.lower() for word in _DEVICE_WORDS.findall(text)})
-    about = repr((path, snapshot.roots, words, *surroundings)).encode("utf-8", "backslashreplace")
+    about = repr((FORM, path, snapshot.roots, words, *surroundings)).encode("utf-8", "backslashreplace")
     parts = []
     for group in found:
         key = hashlib.sha256(about + group.digest.encode()).hexdigest()

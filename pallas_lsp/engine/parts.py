@@ -17,7 +17,10 @@ from pallas_lsp.source.units import Places
 Part = dict[str, Any]
 """JSON: captures, faults, drivers (by number in the group), ``layout`` where texts in it speak of lines, ``reads``."""
 
-_FROZEN = "at"
+FORM = 2
+"""Of parts, which are kept on the disk; another number where an older part would be misread."""
+_FROZEN = "(place)"
+"""The key of a place, which is no name of a fact."""
 _SPEAKS_OF_LINES = re.compile(r"\blines? \d|\.py:\d|\.py\", line")
 _ENDED = "stopped at "
 """How the outcome of a driver begins that went as far as a launch that has a fault (``worker/drivers``)."""
@@ -50,7 +53,14 @@ def freeze(group: Group, outcome: Outcome) -> Part:
 
 
 def thaw(group: Group, part: Part) -> Outcome | None:
-    """The outcome for the text as it is now; None where it does not hold for it."""
+    """The outcome for the text as it is now; None where it does not hold for it, or was damaged on the disk."""
+    try:
+        return _thawed_outcome(group, part)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _thawed_outcome(group: Group, part: Part) -> Outcome | None:
     if part.get("layout", "") not in ("", layout(group)) or _stamps(part["reads"]) != part["reads"]:
         return None
     places = Places(group.units)

@@ -185,3 +185,46 @@ async def test_tests_of_another_file(make: Callable[..., Checker], tmp_path: Pat
     moved = await checker.check("# Moved.\n" + kernels("x_ref[...] * 2", FAULT))
     assert checker.ran == []
     assert moved.findings[0].location.range.start.line == report.findings[0].location.range.start.line + 1
+
+
+OUTSIDE = (
+    HEAD
+    + """
+
+def kernel(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def test_op():
+    spec = pl.BlockSpec((16, 16), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct((32, 16), jnp.float32)
+    params = plt.CompilerParams()
+    launch = pl.pallas_call(kernel, shape, grid=(3,), in_specs=[spec], out_specs=spec, compiler_params=params)
+    launch(jnp.ones((32, 16)))
+"""
+)
+
+
+async def test_facts_with_any_name_come_back(make: Callable[..., Checker], tmp_path: Path) -> None:
+    """This fault has a fact ``at``, and numbers for it."""
+    checker = make()
+    first = await checker.check(OUTSIDE)
+    assert {each.rule for each in first.findings} == {"block-outside-array"}
+    again = await checker.check(OUTSIDE)
+    assert checker.ran == []
+    assert seen(again) == seen(first)
+
+
+async def test_what_is_damaged_on_the_disk_is_run_again(make: Callable[..., Checker], tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    first = await make(kept=kept).check(OUTSIDE)
+    await asyncio.sleep(0.5)
+    files = list(kept.glob("*.json"))
+    for content in ("{}", "[]", "{", '{"captures": [1], "faults": 2, "drivers": [{}], "reads": {}}', ""):
+        for file in files:
+            file.write_text(content)
+        checker = make(kept=kept)
+        report = await checker.check(OUTSIDE)
+        assert checker.ran == [["test:test_op"]], content
+        assert [each.message for each in report.findings] == [each.message for each in first.findings]
+        await asyncio.sleep(0.5)
