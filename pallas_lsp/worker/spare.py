@@ -1,6 +1,7 @@
 """A child that is forked before its run is asked for: the fork then takes none of the time that a user waits.
 
-It waits for two lines, the folder to work in and the request as it came from the engine, and ends when its zygote does.
+It warms up, says that it is ready, and waits for two lines: the folder to work in and the request as it came from the
+engine.  It ends when its zygote does.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import contextlib
 import faulthandler
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import stream, trials
+
+_READY = b"\n"
 
 
 class Spare:
@@ -24,6 +28,12 @@ class Spare:
         self.pid = pid
         self.requests = requests
         self.pipe = pipe
+
+    def ready(self) -> bool:
+        """Whether it has warmed up; a run is not to wait for that."""
+        if not select.select([self.pipe], [], [], 0)[0]:
+            return False
+        return os.read(self.pipe, 1) == _READY
 
     def begin(self, folder: str, line: bytes) -> bool:
         """Hand over a request; False where the process is gone."""
@@ -52,10 +62,15 @@ class Spare:
             os.waitpid(self.pid, 0)
 
 
-def fork(detach: Callable[[int], None], become: Callable[[int, str, dict[str, Any]], NoReturn]) -> Spare | None:
+def fork(
+    detach: Callable[[int], None],
+    become: Callable[[int, str, dict[str, Any]], NoReturn],
+    warm: Callable[[], object] | None = None,
+) -> Spare | None:
     """Fork a child that waits for its run; None where the system refuses.
 
     ``detach(parent)`` gives up in the child what is the zygote's; ``become(pipe, folder, parameters)`` is the run.
+    ``warm()`` comes before the child is ready; without it, it is so from the start and does not say it.
     """
     parent = os.getpid()
     opened: list[int] = []
@@ -75,6 +90,9 @@ def fork(detach: Callable[[int], None], become: Callable[[int, str, dict[str, An
             os.close(taking)
             detach(parent)
             faulthandler.enable()
+            if warm is not None:
+                warm()
+                os.write(writing, _READY)
             become(writing, *_wait(requests))
         finally:
             os._exit(70)

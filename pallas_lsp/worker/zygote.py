@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import limits, preload, scratch, service, spare, stream, trials
+from . import limits, preload, scratch, service, spare, stream, trials, warming
 from .child import Run, death
 
 _DONE = "done"
@@ -42,6 +42,7 @@ class Zygote:
         self._ending = False
         self._trials = trials.Trials(self._detach)
         self._spare: spare.Spare | None = None
+        self._warms = True
 
     def serve(self) -> None:
         trials.keep()
@@ -69,7 +70,7 @@ class Zygote:
             lull = self._spare is None
             found = self._selector.select(_LULL if lull else _IDLE if idle else None)
             if lull and not found:
-                self._spare = self._new_child()
+                self._spare = spare.fork(self._detach, self._become_run, warming.warm if self._warms else _no_warming)
             elif idle and not found:
                 self._trials.start()
             for key, _ in found:
@@ -125,8 +126,8 @@ class Zygote:
         except OSError as reason:
             self._refuse(request, reason)
             return
-        child = self._spare or self._new_child()
-        self._spare = None
+        child, self._spare = (self._spare, None) if self._spare and self._spare.ready() else (None, self._spare)
+        child = child or self._new_child()
         if child is not None and not child.begin(folder, line):  # it was ended while it waited
             child.end()
             child = self._new_child()
@@ -280,6 +281,7 @@ class Zygote:
                     self._end_trial()
                     continue
                 if ended is not None and self._spare is not None and ended.si_pid == self._spare.pid:
+                    self._warms = False  # it died of that, or by accident; the next must not do the same for ever
                     self._end_spare()
                     continue
                 if ended is not None and ended.si_pid not in self._runs:
@@ -312,3 +314,7 @@ def _kill_group(group: int) -> None:
 
 def _nothing(_number: int, _frame: Any) -> None:
     """A handler that only lets the signal reach the wake-up descriptor."""
+
+
+def _no_warming() -> None:
+    """For children that wait as they are."""
