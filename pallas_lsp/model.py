@@ -103,7 +103,8 @@ class Driver:
     ``kind`` is ``module`` (the file's top level), ``main`` (its main block), ``test`` (a test function, ``name``, or a
     method, ``Class.name``), ``pytest`` (such a test of another file, or ``Class.``: what it inherits), ``call`` and
     ``guess`` (``name``: calls with types).  ``lines``: for ``module``, the 1-based first lines of the top-level
-    statements that are evaluated abstractly because they compute arrays for a launch.  ``target``: the GPU or TPU that
+    statements that are evaluated abstractly because they compute arrays for a launch; for ``main``, of its statements
+    that are left out.  ``target``: the GPU or TPU that
     answers while it runs, where that is not the file's own.
     """
 
@@ -191,7 +192,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One launch reached by one driver.  ``arguments`` in JAX's notation, ``bf16[512,256], f32[]``."""
+    """One launch reached by one driver.  ``arguments`` in JAX's notation, ``bf16[512,256], f32[]``.
+
+    ``part``: of a main block, the first line of the statement that reached it, while that is known.
+    """
 
     id: str
     api: str
@@ -206,6 +210,7 @@ class Capture:
     stage: Stage = Stage.BUILD
     seconds: float = 0.0
     resources: Mapping[str, Any] = field(default_factory=dict)
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

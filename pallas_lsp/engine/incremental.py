@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,11 +24,12 @@ _DEVICE_WORDS = re.compile(r"pallas\.tpu|import tpu|pltpu|mosaic_gpu|plgpu|trito
 
 @dataclass(frozen=True)
 class Planned:
-    """``known``: what the group of drivers brings, where it need not run."""
+    """``known``: what the group of drivers brought in an earlier run.  ``run``: whether it has to run all the same."""
 
     group: Group
     key: str
     known: Outcome | None
+    run: bool
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,32 @@ class Plan:
     def known(self) -> list[tuple[Outcome, set[str]]]:
         """What need not run, with the ids of its drivers."""
         again = {driver.id for driver in self.drivers}
-        return [
-            (part.known, {driver.id for driver in part.group.drivers})
-            for part in self.parts
-            if part.known is not None and again.isdisjoint(driver.id for driver in part.group.drivers)
-        ]
+        found = []
+        for part in self.parts:
+            if part.known is not None and not part.run:
+                ended = {name: each for name, each in part.known.drivers.items() if name not in again}
+                outcome = replace(part.known, drivers=ended)
+                found.append((outcome, {driver.id for driver in part.group.drivers}))
+        return found
+
+    def entire(self, drivers: tuple[Driver, ...]) -> Plan:
+        """The same, with nothing left out of a main block."""
+        mains = [any(driver.kind == "main" for driver in part.group.drivers) for part in self.parts]
+        parts = tuple(replace(part, run=part.run or main) for part, main in zip(self.parts, mains, strict=True))
+        return Plan(parts, tuple(_to_run(parts, drivers)))
+
+    @property
+    def divided(self) -> set[str]:
+        """The ids of main blocks whose statements are for themselves."""
+        return {d.id for part in self.parts for d in part.group.drivers if d.kind == "main" and d.lines}
+
+    def cut_short(self, outcome: Outcome) -> bool:
+        """Whether a divided main block stopped: what comes after that is not reached."""
+        return any(not ended.finished for ended in outcome.drivers.values() if ended.driver in self.divided)
 
     def anew(self, drivers: tuple[Driver, ...]) -> Plan:
         """The same, with all of the drivers to run."""
-        return Plan(tuple(replace(part, known=None) for part in self.parts), drivers)
+        return Plan(tuple(replace(part, known=None, run=True) for part in self.parts), drivers)
 
     def reached(self, path: str) -> set[int]:
         """The lines of the file's launches that are reached by what need not run."""
@@ -79,23 +97,33 @@ def plan(
     for group in found:
         key = hashlib.sha256(about + group.digest.encode()).hexdigest()
         part = kept.get(key)
-        parts.append(Planned(group, key, thaw(group, part) if part is not None else None))
-    missing = {driver.id for part in parts if part.known is None for driver in part.group.drivers}
-    if missing:  # the top level is executed whenever anything is
-        missing |= {d.id for p in parts for d in p.group.drivers if any(d.kind == "module" for d in p.group.drivers)}
-    return Plan(tuple(parts), tuple(driver for driver in drivers if driver.id in missing))
+        known = thaw(group, part) if part is not None else None
+        parts.append(Planned(group, key, known, run=known is None))
+    if any(part.run for part in parts):  # the top level is executed whenever anything is
+        top = [any(driver.kind == "module" for driver in part.group.drivers) for part in parts]
+        parts = [replace(part, run=part.run or first) for part, first in zip(parts, top, strict=True)]
+    return Plan(tuple(parts), tuple(_to_run(parts, drivers)))
+
+
+def _to_run(parts: Sequence[Planned], drivers: Sequence[Driver]) -> Iterator[Driver]:
+    """The drivers of the parts that have to run; of a main block without the statements of the others."""
+    for driver in drivers:
+        own = [(each, part.run) for part in parts for each in part.group.drivers if each.id == driver.id]
+        if all(run for _, run in own):
+            yield driver
+        elif any(run for _, run in own):
+            yield replace(driver, lines=tuple(line for each, run in own if not run for line in each.lines))
 
 
 def keep(kept: Kept, done: Plan, outcome: Outcome, log: Callable[[str], object] | Log) -> None:
     """Keep what a run brought that came to its end."""
-    ran = {driver.id for driver in done.drivers}
     grouped = {driver.id for part in done.parts for driver in part.group.drivers}
     seen = {capture.driver for capture in outcome.captures.values()}
     seen |= {fault.driver for fault in outcome.faults.values()}
     if outcome.failures or not seen <= grouped:
         return
     for part in done.parts:
-        if any(driver.id in ran for driver in part.group.drivers):
+        if part.run:
             try:
                 kept.put(part.key, freeze(part.group, outcome))
             except NotKept as reason:

@@ -36,13 +36,24 @@ def freeze(group: Group, outcome: Outcome) -> Part:
     ended = {each.driver: each for each in outcome.drivers.values() if each.driver in numbers}
     if len(ended) < len(numbers):
         raise NotKept("a driver did not end")
-    if any(each.mode == "concrete" or not _complete(each) for each in ended.values()):
+    in_part = {driver.id: set(driver.lines) for driver in group.drivers if driver.kind == "main" and driver.lines}
+    if any(each.mode == "concrete" or not _complete(each, each.driver in in_part) for each in ended.values()):
         raise NotKept("a driver ended with an exception of its own, or was run with values")
     freezer = _Freezer(group)
-    captures = [each for each in outcome.captures.values() if each.driver in numbers]
-    faults = [each for each in outcome.faults.values() if each.driver in numbers]
+
+    def belongs(driver: str, capture: Capture | None) -> bool:
+        if driver in in_part:
+            return capture is not None and capture.part in in_part[driver]
+        return driver in numbers
+
+    captures = [each for each in outcome.captures.values() if belongs(each.driver, each)]
+    faults = [
+        each for each in outcome.faults.values() if belongs(each.driver, outcome.captures.get(each.capture or ""))
+    ]
     part: Part = {
-        "captures": [freezer.value({**encode(each), "driver": numbers[each.driver]}) for each in captures],
+        "captures": [
+            freezer.value({**encode(each), "driver": numbers[each.driver], "part": None}) for each in captures
+        ],
         "faults": [freezer.value({**encode(each), "driver": numbers[each.driver]}) for each in faults],
         "drivers": [freezer.value({**encode(each), "driver": numbers[each.driver]}) for each in ended.values()],
         "reads": _stamps(outcome.reads),
@@ -91,8 +102,9 @@ def layout(group: Group) -> str:
     return digest.hexdigest()
 
 
-def _complete(ended: DriverOutcome) -> bool:
-    return ended.finished or ended.error.startswith(_ENDED)
+def _complete(ended: DriverOutcome, in_part: bool) -> bool:
+    """Whether a driver went as far as it can; where its statements are for themselves, past all of them."""
+    return ended.finished or (not in_part and ended.error.startswith(_ENDED))
 
 
 class _Freezer:

@@ -52,6 +52,8 @@ class Runner:
         self._log = log
         self._deadly: OrderedDict[bytes, Outcome] = OrderedDict()
         self._renewed: set[str] = set()
+        self._cut_short: set[str] = set()
+        """The files whose main block stopped when it was run last."""
 
     def renew(self, path: str) -> None:
         """Run all of a file's code at its next check, whatever is known of it."""
@@ -80,11 +82,24 @@ class Runner:
             self._deadly.move_to_end(key)
             return self._deadly[key]
         plan = await self._plan(python, snapshot, path, drivers, texts, more)
-        plan = plan.anew(drivers) if renewed else plan
-        outcome = await self._run_all(
-            python, snapshot, path, plan, lambda traced: on_traced(traced.in_order(drivers)), more
-        )
-        outcome = outcome.in_order(drivers)
+        if renewed:
+            plan = plan.anew(drivers)
+        elif path in self._cut_short:
+            plan = plan.entire(drivers)
+
+        async def execute(plan: Plan) -> Outcome:
+            def traced(outcome: Outcome) -> None:
+                on_traced(outcome.in_order(drivers))
+
+            return (await self._run_all(python, snapshot, path, plan, traced, more)).in_order(drivers)
+
+        outcome = await execute(plan)
+        if plan.divided and not plan.cut_short(outcome):
+            self._cut_short.discard(path)
+        elif plan.divided and path not in self._cut_short:
+            self._cut_short.add(path)
+            plan = plan.entire(drivers)
+            outcome = await execute(plan)
         keep(self._kept, plan, outcome, self._log)
         if any(failure.error.kind in _DEADLY for failure in outcome.failures):
             self._deadly[key] = outcome

@@ -11,7 +11,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.free_names import free_names
@@ -30,9 +30,17 @@ _SHARED_LIBRARIES = ("ragged_dot",)
 """Functions of jax that launch kernels of their own: who calls them shares these."""
 
 
+_LEAVES = re.compile(r"exit|quit|SystemExit")
+"""What ends a main block early."""
+
+
 @dataclass(frozen=True)
 class Group:
-    """Drivers whose results do not depend on other drivers.  ``digest``: of all that they depend on, but for layout."""
+    """Drivers whose results do not depend on other drivers.  ``digest``: of all that they depend on, but for layout.
+
+    A main block whose statements launch independently is in several groups, in each with the ``lines`` of those of them
+    that belong to it; where it is in one only, it has none.
+    """
 
     drivers: tuple[Driver, ...]
     units: tuple[Unit, ...]
@@ -51,6 +59,25 @@ def groups(snapshot: Snapshot, path: str, texts: Mapping[str, str], drivers: Seq
         raise NoUnits(str(error)) from error
 
 
+@dataclass
+class _Part:
+    drivers: list[Driver]
+    nodes: set[Node]
+    shares: set[object]
+    """What launches, by which parts belong together."""
+
+    def take(self, other: _Part) -> None:
+        """Take in another part; of a driver that is in both, the lines together."""
+        known = {driver.id: driver for driver in self.drivers}
+        for driver in other.drivers:
+            own = known.get(driver.id)
+            lines = driver.lines if own is None or own.kind != "main" else tuple(sorted({*own.lines, *driver.lines}))
+            known[driver.id] = replace(driver, lines=lines)
+        self.drivers = list(known.values())
+        self.nodes |= other.nodes
+        self.shares |= other.shares
+
+
 class _Groups:
     def __init__(self, snapshot: Snapshot, path: str, texts: Mapping[str, str], own: set[str]) -> None:
         divided = [each for each in texts if each == path or each in own or each in snapshot.documents]
@@ -58,7 +85,6 @@ class _Groups:
         self._snapshot = snapshot
         self._modules = {each: Module(each, parse(texts[each])) for each in sorted(divided)}
         self._others = {each: texts[each] for each in sorted(texts) if each not in self._modules}
-        self._imported: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, drivers: Sequence[Driver]) -> list[Group]:
         if not self._separable(drivers):
@@ -68,26 +94,44 @@ class _Groups:
         module = next((driver for driver in drivers if driver.kind == "module"), None)
         if base_shares and module is None:
             return [self._whole(drivers)]
-        parts: list[tuple[list[Driver], set[Node], set[object]]] = []
+        parts: list[_Part] = []
         for driver in drivers:
             if driver is module:
-                nodes, shares = set(base), set(base_shares)
+                found = [_Part([driver], set(base), set(base_shares))]
             else:
-                roots = self._roots(driver)
-                if not roots:
-                    return [self._whole(drivers)]
-                nodes, shares = self._closure(roots)
-                nodes |= base
-            together = [driver]
-            for part in [each for each in parts if each[2] & shares]:
-                parts.remove(part)
-                together = [*part[0], *together]
-                nodes |= part[1]
-                shares |= part[2]
-            parts.append((together, nodes, shares))
+                found = self._main(driver) if driver.kind == "main" else self._one(driver)
+            if not found:
+                return [self._whole(drivers)]
+            for part in found:
+                part.nodes |= base
+                for other in [each for each in parts if each.shares & part.shares]:
+                    parts.remove(other)
+                    part.take(other)
+                parts.append(part)
         order = {driver.id: number for number, driver in enumerate(drivers)}
-        found = [self._group(sorted(each, key=lambda d: order[d.id]), nodes) for each, nodes, _ in parts]
-        return sorted(found, key=lambda group: order[group.drivers[0].id])
+        made = [self._group(sorted(part.drivers, key=lambda d: order[d.id]), part.nodes) for part in parts]
+        return sorted(made, key=lambda group: (order[group.drivers[0].id], group.drivers[0].lines))
+
+    def _one(self, driver: Driver) -> list[_Part]:
+        roots = self._roots(driver)
+        return [_Part([driver], *self._closure(roots))] if roots else []
+
+    def _main(self, driver: Driver) -> list[_Part]:
+        """The statements of a main block that launch, each with what it needs; the others are needed by all."""
+        module = self._modules[self._path]
+        closures = {number: self._closure([(self._path, number)]) for number in module.main}
+        launching = [number for number, (_, shares) in closures.items() if shares]
+        if len(launching) < 2 or _LEAVES.search("".join(map(ast.unparse, (module.statements[n] for n in module.main)))):
+            return [_Part([driver], *self._closure([(self._path, number) for number in module.main]))]
+        always = [nodes for number, (nodes, _) in closures.items() if number not in launching]
+        return [
+            _Part(
+                [replace(driver, lines=(module.statements[number].lineno,))],
+                closures[number][0].union(*always),
+                set(closures[number][1]),
+            )
+            for number in launching
+        ]
 
     def _separable(self, drivers: Sequence[Driver]) -> bool:
         for driver in drivers:
@@ -120,9 +164,6 @@ class _Groups:
         return Group(tuple(drivers), tuple(chosen), digest.hexdigest())
 
     def _roots(self, driver: Driver) -> list[Node]:
-        module = self._modules[self._path]
-        if driver.kind == "main":
-            return [(self._path, number) for number in module.main]
         if driver.kind in ("test", _TEST):
             name = re.split(r"[.\[]", driver.name, maxsplit=1)[0]
             binders = self._modules[driver.path].binders
@@ -130,7 +171,8 @@ class _Groups:
         names: set[str] = set()
         for line in driver.name.splitlines():
             names |= free_names(ast.parse(line.strip(), mode="eval").body)
-        return [(self._path, number) for name in sorted(names) for number in module.binders.get(name, ())]
+        binders = self._modules[self._path].binders
+        return [(self._path, number) for name in sorted(names) for number in binders.get(name, ())]
 
     def _closure(self, roots: Iterable[Node]) -> tuple[set[Node], set[object]]:
         """The statements that some depend on, themselves included, and what launches among these."""

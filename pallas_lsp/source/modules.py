@@ -11,7 +11,7 @@ from pallas_lsp.source.free_names import DEFINITIONS, free_names, parameter_name
 from pallas_lsp.source.launches import launch_nodes
 from pallas_lsp.source.syntax import Syntax
 from pallas_lsp.source.toplevel import WRAPPERS, is_main_block
-from pallas_lsp.source.units import Unit, units
+from pallas_lsp.source.units import Unit, statements, units
 
 Node = tuple[str, int]
 """A top-level statement: path and number."""
@@ -24,13 +24,13 @@ class Module:
         self.path = path
         self.syntax = syntax
         self.units: tuple[Unit, ...] = units(path, syntax)
-        self.statements = syntax.tree.body
-        self.main = [number for number, each in enumerate(self.statements) if is_main_block(each)]
+        self.statements = statements(syntax)
+        blocks = [each for each in syntax.tree.body if is_main_block(each)]
+        inside = {id(each) for block in blocks for each in (block, *ast.iter_child_nodes(block))}
+        self.main = [number for number, each in enumerate(self.statements) if id(each) in inside]
         self.binders: dict[str, list[int]] = {}
         self.imports: dict[str, list[tuple[str, str | None]]] = {}
         for number, statement in enumerate(self.statements):
-            if number in self.main:
-                continue
             for name in bound_names(statement):
                 self.binders.setdefault(name, []).append(number)
             for name, module, wanted in _imports(statement):
@@ -99,9 +99,9 @@ class Module:
 
     @cached_property
     def _evaluated(self) -> list[ast.AST]:
-        return [
-            part for statement in self.statements if isinstance(statement, DEFINITIONS) for part in _heads(statement)
-        ]
+        body = self.syntax.tree.body
+        heads = [part for statement in body if isinstance(statement, DEFINITIONS) for part in _heads(statement)]
+        return heads + [each.test for each in body if is_main_block(each) and isinstance(each, ast.If)]
 
     @cached_property
     def _evaluated_names(self) -> set[str]:

@@ -1,7 +1,8 @@
-"""Top-level statements as runs of tokens, whose places outlive a change of layout or of other statements."""
+"""Statements as runs of tokens, whose places outlive a change of layout or of other statements."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import tokenize
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from pallas_lsp.source.syntax import Syntax
+from pallas_lsp.source.toplevel import is_main_block
 
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER, tokenize.ENCODING})
 _BLANK = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
@@ -42,7 +44,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Unit:
-    """A top-level statement; ``line`` (1-based) is its first, with decorators, ``last`` its last."""
+    """A statement; ``line`` (1-based) is its first, with decorators, ``last`` its last."""
 
     path: str
     number: int
@@ -78,15 +80,26 @@ def _in_bytes(lines: list[str], position: tuple[int, int]) -> tuple[int, int]:
     return line, column if content.isascii() else len(content[:column].encode("utf-8", "surrogatepass"))
 
 
+def statements(syntax: Syntax) -> list[ast.stmt]:
+    """The statements of the top level, and in place of a main block those in it."""
+    found: list[ast.stmt] = []
+    for statement in syntax.tree.body:
+        if is_main_block(statement) and isinstance(statement, ast.If) and not statement.orelse:
+            found += statement.body
+        else:
+            found.append(statement)
+    return found
+
+
 @lru_cache(maxsize=64)
 def units(path: str, syntax: Syntax) -> tuple[Unit, ...]:
-    """The units of a file, one for each of its top-level statements; raises NoUnits."""
+    """The units of a file, one for each of its ``statements``; raises NoUnits."""
     text = syntax.text
     if "\f" in text or text.startswith("\ufeff") or "\r" in text.replace("\r\n", ""):
         raise NoUnits("form feed, byte order mark or carriage return")
     lines = text.replace("\r\n", "\n").split("\n")
     found: list[Unit] = []
-    for number, statement in enumerate(syntax.tree.body):
+    for number, statement in enumerate(statements(syntax)):
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
         last = statement.end_lineno or statement.lineno
         if found and first <= found[-1].last:

@@ -128,7 +128,7 @@ class Runner:
         if driver["kind"] in ("call", "guess"):
             self._call(driver)
             return
-        for call, missing in entries.calls(self._checked, driver):
+        for call, missing in entries.calls(self._checked, driver, self._on_statement):
             if call is None:
                 session.tell_driver(entries.outcome(driver["id"], "abstract", missing))
             elif isinstance(error := self._stage(driver, call), Exception):
@@ -136,6 +136,9 @@ class Runner:
                 self._tell(driver["id"], error)
             else:
                 self._tell(driver["id"], error)
+
+    def _on_statement(self, line: int | None) -> None:
+        self._session.part = line
 
     def _call(self, driver: dict[str, Any]) -> None:
         """A call with types instead of arrays (``name``: the expression, or several to try, a line each)."""

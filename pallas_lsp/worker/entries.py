@@ -18,25 +18,33 @@ Calls = Iterator[tuple[Callable[[], Any] | None, str]]
 """Each a call, or None with the reason why there is none."""
 
 
-def calls(checked: CheckedModule, driver: dict[str, Any]) -> Calls:
+def calls(checked: CheckedModule, driver: dict[str, Any], on_statement: Callable[[int | None], None]) -> Calls:
+    """``on_statement`` is called with the line of each statement of a main block, and with None after the last."""
     if driver["kind"] == "main":
         if checked.main is None:
             yield None, "the file has no main block"
         else:
-            code, namespace = checked.main, vars(checked.module)
-            yield lambda: _run_main(code, checked, namespace), ""
+            left_out = set(driver.get("lines") or ())
+            chosen = [(line, code) for line, code in checked.main if line not in left_out]
+            yield lambda: _run_main(chosen, checked, on_statement), ""
     elif driver["kind"] == "test":
         yield from test_calls(checked.module, driver["name"])
     else:
         yield None, f"drivers of kind {driver['kind']!r} are not known to this worker"
 
 
-def _run_main(code: Any, checked: CheckedModule, namespace: dict[str, Any]) -> None:
+def _run_main(
+    statements: list[tuple[int, types.CodeType]], checked: CheckedModule, on_statement: Callable[[int | None], None]
+) -> None:
+    namespace = vars(checked.module)
     previous, sys.modules["__main__"] = sys.modules.get("__main__"), checked.module
     name, namespace["__name__"] = namespace["__name__"], "__main__"
     try:
-        exec(code, namespace)
+        for line, code in statements:
+            on_statement(line)
+            exec(code, namespace)
     finally:
+        on_statement(None)
         namespace["__name__"] = name
         if previous is not None:
             sys.modules["__main__"] = previous

@@ -30,7 +30,8 @@ class CheckedModule:
     roots: list[str]
     module: types.ModuleType
     parts: list[Part]
-    main: types.CodeType | None
+    main: list[tuple[int, types.CodeType]] | None
+    """The main block's statements with their first lines."""
     expected_failures: list[tuple[str, int, int]] = field(default_factory=list)
 
 
@@ -48,8 +49,8 @@ def load(path: str, text: str, abstract_lines: Collection[int], roots: list[str]
     softened = [_SoftTests().visit(node) for node in rest]
     main = None
     if guards:
-        body = [SoftAsserts().visit(node) for guard in guards for node in guard.body]
-        main = _compile(body, path, flags)
+        body = [node for guard in guards for node in guard.body]
+        main = [(node.lineno, _compile([SoftAsserts().visit(node)], path, flags)) for node in body]
     parts: list[Part] = []
     group: list[ast.stmt] = []
     abstract = False

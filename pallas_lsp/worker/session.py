@@ -52,6 +52,7 @@ class Capture:
     targets: list[str] = field(default_factory=list)
     seconds: float = 0.0
     resources: dict[str, Any] = field(default_factory=dict)
+    part: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -68,6 +69,7 @@ class Capture:
             "stage": self.stage,
             "seconds": round(self.seconds, 4),
             "resources": self.resources,
+            "part": self.part,
         }
 
 
@@ -89,6 +91,8 @@ class Session:
         self.params = params
         self.driver = "module"
         self.mode = "abstract"
+        self.part: int | None = None
+        """The first line of the main block's statement that is executed."""
         self.captures: dict[str, Capture] = {}
         self.outputs: dict[tuple[Any, ...], Any] = {}
         self.inside = 0
@@ -174,7 +178,7 @@ class Session:
 
     def new_capture(self, **fields: Any) -> Capture:
         fields["launch"] = self._to_the_file(fields["launch"])
-        capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, **fields)
+        capture = Capture(id=f"c{len(self.captures) + 1}", driver=self.driver, part=self.part, **fields)
         self.captures[capture.id] = capture
         return capture
 

@@ -228,3 +228,33 @@ async def test_what_is_damaged_on_the_disk_is_run_again(make: Callable[..., Chec
         assert checker.ran == [["test:test_op"]], content
         assert [each.message for each in report.findings] == [each.message for each in first.findings]
         await asyncio.sleep(0.5)
+
+
+async def test_a_main_block_that_calls_several(make: Callable[..., Checker]) -> None:
+    checker, fresh = make(), make()
+
+    def program(*values: str, call: str = "op1(x)") -> str:
+        parts = [
+            KERNEL.format(n=n, value=value).partition("\n\n\ndef test_")[0] + "\n" for n, value in enumerate(values)
+        ]
+        main = f"    x = jnp.zeros((16, 16))\n    print(op0(x))\n    y = {call}\n    print(op2(x))\n"
+        return HEAD + "".join(parts) + f'\n\nif __name__ == "__main__":\n{main}'
+
+    steps = [
+        program("x_ref[...]", FAULT, "x_ref[...]"),
+        program("x_ref[...] + 1", FAULT, "x_ref[...]"),
+        program("x_ref[...] + 1", "x_ref[...] + 1", "x_ref[...]"),
+        "# Moved.\n" + program("x_ref[...] + 1", "x_ref[...] + 1", FAULT),
+        program("x_ref[...] + 1", "x_ref[...] + 1", FAULT, call="op1(x * 2).no_such_thing"),
+        program("x_ref[...] + 2", "x_ref[...] + 1", FAULT, call="op1(x * 2).no_such_thing"),
+        program("x_ref[...] + 1", "x_ref[...] + 2", FAULT, call="op1(jnp.zeros((32, 32)))"),
+        program("x_ref[...]", FAULT, "x_ref[...]"),
+    ]
+    times = []
+    for source in steps:
+        report = await checker.check(source)
+        times.append(len(checker.ran))
+        fresh.engine.renew(fresh.path)
+        assert seen(report) == seen(await fresh.check(source)), source
+    # What is not reached because the main block stops is run for guessed types, too.
+    assert times == [1, 1, 1, 1, 3, 2, 1, 0]

@@ -77,7 +77,8 @@ def found(text: str = TEXT, helpers: str = HELPERS, *, helper_open: bool = True)
     texts = {FILE: text, **imported_files(snapshot, FILE, text)}
     if not helper_open:
         snapshot = Snapshot({FILE: documents[FILE]}, ("/work-folder",), {**snapshot.memo})
-    return {" ".join(d.id for d in g.drivers): g for g in groups(snapshot, FILE, texts, find_drivers(snapshot, FILE))}
+    every = groups(snapshot, FILE, texts, find_drivers(snapshot, FILE))
+    return {" ".join(f"{d.id}{d.lines or ''}" for d in group.drivers): group for group in every}
 
 
 def changed(old: str, new: str) -> set[str]:
@@ -169,6 +170,64 @@ def test_tests_of_another_file_are_for_themselves() -> None:
     assert digests(text, TESTS.replace("zeros(64)", "zeros(128)"))[1] != two
 
 
-def test_a_main_block_that_calls_everything_unites() -> None:
-    text = TEXT + '\nif __name__ == "__main__":\n    one(jnp.zeros(8)); two(jnp.zeros(64))\n'
-    assert list(found(text)) == [f"main {ONE} {TWO}"]
+MAIN = """
+if __name__ == "__main__":
+    x = jnp.zeros(64)
+    first = one(x)
+    for n in (1, 2):
+        two(jnp.zeros(64 * n))
+    print(first)
+"""
+
+
+def test_statements_of_a_main_block_are_for_themselves() -> None:
+    text = TEXT.partition("def test_one")[0] + MAIN
+
+    def lines(text: str) -> dict[tuple[int, ...], str]:
+        drivers = find_drivers(Snapshot({FILE: Document(FILE, text, 1)}), FILE)
+        every = groups(
+            Snapshot({FILE: Document(FILE, text, 1), HELPER: Document(HELPER, HELPERS, 1)}),
+            FILE,
+            {FILE: text, HELPER: HELPERS},
+            drivers,
+        )
+        return {group.drivers[0].lines: group.digest for group in every}
+
+    before = lines(text)
+    number = {content.strip(): line for line, content in enumerate(text.splitlines(), 1)}
+    one, two = (number["first = one(x)"], number["print(first)"]), (number["for n in (1, 2):"],)
+    assert list(before) == [one, two]
+    edits = {
+        "shifted(x_ref": {two},
+        "scaled(x_ref[...])": {one},
+        "x = jnp.zeros(64)": {one, two},
+        "for n in (1, 2)": {two},
+        "print(first)": {one},
+    }
+    for old, expected in edits.items():
+        after = lines(
+            text.replace(
+                old,
+                old.replace("shifted", "abs")
+                .replace("scaled", "abs")
+                .replace("64", "8")
+                .replace("2)", "3)")
+                .replace("print", "repr"),
+            )
+        )
+        assert {key for key in before if before[key] != after[key]} == expected, old
+
+
+def test_a_main_block_that_may_end_early_is_one() -> None:
+    text = TEXT.partition("def test_one")[0] + MAIN.replace(
+        "    print(first)", "    if len(first): raise SystemExit\n    print(first)"
+    )
+    assert [group.drivers[0].lines for group in found(text).values()] == [()]
+
+
+def test_a_main_block_unites_tests_with_its_statements() -> None:
+    every = [[(driver.id, len(driver.lines)) for driver in group.drivers] for group in found(TEXT + MAIN).values()]
+    assert every == [
+        [("main", 2), ("test:test_one", 0)],
+        [("main", 1), ("test:test_two", 0), ("test:test_two_again", 0)],
+    ]
