@@ -36,6 +36,8 @@ class Module:
             for name, module, wanted in _imports(statement):
                 self.binders.setdefault(name, []).append(number)
                 self.imports.setdefault(name, []).append((module, wanted))
+        for name, number in _given_away([(number, self.statements[number]) for number in self.main]):
+            self.binders.setdefault(name, []).append(number)
         self._read: dict[int, frozenset[str]] = {}
 
     @cached_property
@@ -106,6 +108,34 @@ class Module:
     @cached_property
     def _evaluated_names(self) -> set[str]:
         return {n.id for part in self._evaluated for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+
+def _given_away(statements: list[tuple[int, ast.stmt]]) -> Iterator[tuple[str, int]]:
+    """The objects of classes that statements hand to calls, or call methods of: these may change them."""
+    made = {
+        target.id
+        for _, statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_class(node.value.func)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for number, statement in statements:
+        given = {
+            name.id
+            for call in ast.walk(statement)
+            if isinstance(call, ast.Call)
+            for part in (call.func, *call.args, *(keyword.value for keyword in call.keywords))
+            for name in ast.walk(part)
+            if isinstance(name, ast.Name)
+        }
+        yield from ((name, number) for name in sorted(given & made))
+
+
+def _is_class(called: ast.expr) -> bool:
+    """By its name, as classes are written."""
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name[:1].isupper() and name != "ShapeDtypeStruct"
 
 
 def _heads(node: ast.AST) -> Iterator[ast.AST]:

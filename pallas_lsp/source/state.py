@@ -6,7 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
-from pallas_lsp.source.free_names import DEFINITIONS, free_names
+from pallas_lsp.source.free_names import DEFINITIONS, free_names, parameter_names
 from pallas_lsp.source.syntax import parse
 
 _DYNAMIC = re.compile(
@@ -46,11 +46,12 @@ def _changes(statement: ast.stmt, assigned: set[str]) -> bool:
     functions = [n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
     inside = {node for function in functions for node in ast.walk(function)}
     outer = free_names(statement) if inside else set()
+    given = set().union(*map(parameter_names, functions)) - {"self", "cls"}
     for node in inside:
         if isinstance(node, ast.Global):
             return True
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            if _root(node) in outer:
+            if _root(node) in outer or (_of_an_object(node) and _root(node) in given):
                 return True
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
             root, held = _root(node.func), node.func.value
@@ -58,6 +59,13 @@ def _changes(statement: ast.stmt, assigned: set[str]) -> bool:
             if root in outer and (shared or root in assigned):
                 return True
     return False
+
+
+def _of_an_object(node: ast.Attribute | ast.Subscript) -> bool:
+    """Whether a place that is stored to is none of a ref or an array: an attribute, or one with a name as index."""
+    return isinstance(node, ast.Attribute) or (
+        isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    )
 
 
 def _root(node: ast.expr) -> str | None:

@@ -129,6 +129,8 @@ def test_names_are_followed_into_open_files() -> None:
         "\ndef configure():\n    jax.config.update('jax_enable_x64', True)\n",
         "\nCACHE = {}\ndef cached(x):\n    CACHE[x] = x\n",
         "\nSEEN = []\ndef note(x):\n    SEEN.append(x)\n",
+        "\ndef tune(config):\n    config.block = 32\n",
+        "\ndef tune(options):\n    options['block'] = 32\n",
         "\ndef any_name(name):\n    return globals()[name]\n",
         "\nimport os\ndef test_with_flags():\n    os.environ['A'] = '1'\n    one(jnp.zeros(8))\n",
         "\ndef grouped(x):\n    return jax.lax.ragged_dot(x, x, x)\n",
@@ -231,3 +233,14 @@ def test_a_main_block_unites_tests_with_its_statements() -> None:
         [("main", 2), ("test:test_one", 0)],
         [("main", 1), ("test:test_two", 0), ("test:test_two_again", 0)],
     ]
+
+
+def test_statements_that_share_an_object_belong_together() -> None:
+    text = (
+        TEXT.partition("def test_one")[0]
+        + "\nclass Tiles:\n    pass\n"
+        + MAIN.replace("    x = ", "    tiles = Tiles()\n    x = ")
+    )
+    assert len(found(text)) == 2
+    both = text.replace("one(x)", "one(x, tiles)").replace("two(jnp", "two(tiles.of(1), jnp")
+    assert len(found(both)) == 1
