@@ -17,13 +17,20 @@ RATIO, MORE_SECONDS = 1.3, 0.02
 _EDITS = "new correct text"
 _SYNTAX = "broken syntax"
 _BACK = "text seen before"
+_HELPER = "helper edited"
 WHAT = {
     Expected.TRACE: "finding of tracing",
     Expected.LOWER: "finding of lowering",
     Expected.CLEAN: _EDITS,
     Expected.SYNTAX: _SYNTAX,
 }
-_ORDER = (*WHAT.values(), _BACK)
+_ORDER = (*WHAT.values(), _HELPER, _BACK)
+
+
+def _what(phrase: Phrase) -> str:
+    if phrase.back:
+        return _BACK
+    return _HELPER if phrase.kind == "helper" else WHAT[phrase.expected]
 
 
 @dataclass(frozen=True)
@@ -61,16 +68,18 @@ def document(results: Iterable[Result], jax: str, machine: Mapping[str, Any]) ->
         "jax": jax, "machine": machine, "date": datetime.date.today().isoformat(), "kernels": kernels,
     }  # fmt: skip
     if FIFTY in kernels and ONE in kernels:
-        many, one = (kernels[name]["results"].get(_EDITS) for name in (FIFTY, ONE))
-        if many and one:
-            figures["fifty_to_one"] = many["checking"]["p50"] / one["checking"]["p50"]
+        many, one = (kernels[name]["results"] for name in (FIFTY, ONE))
+        edits = [what for what in (WHAT[Expected.TRACE], WHAT[Expected.LOWER], _EDITS) if what in many and what in one]
+        if edits:
+            ratios = [many[what]["checking"]["p50"] / one[what]["checking"]["p50"] for what in edits]
+            figures["fifty_to_one"] = median(ratios)
     return figures
 
 
 def _kernel(result: Result) -> dict[str, Any]:
     groups: dict[str, list[Measured]] = {}
     for each in result.measured:
-        groups.setdefault(_BACK if each.phrase.back else WHAT[each.phrase.expected], []).append(each)
+        groups.setdefault(_what(each.phrase), []).append(each)
     found = {what: _group(groups[what]) for what in _ORDER if what in groups}
     figures: dict[str, Any] = {
         "keystrokes": result.keystrokes,

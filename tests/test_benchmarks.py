@@ -45,7 +45,7 @@ def test_keystrokes_are_measured(newest_jax_python, tmp_path: Path):
     assert kernel["anew_seconds"] > 0
     # Each was there when it was to be, or the benchmark had ended.
     kinds = {"finding of tracing", "finding of lowering", "new correct text", "text seen before", "broken syntax"}
-    assert kinds == set(kernel["results"])
+    assert kinds <= set(kernel["results"]) <= {*kinds, "helper edited"}
     for result in kernel["results"].values():
         assert 0 <= result["wait"]["p50"] <= result["result"]["worst"]
     assert kernel["results"]["finding of tracing"]["to_bare"]["p50"] > 0

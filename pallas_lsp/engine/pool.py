@@ -17,6 +17,7 @@ from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.process import PROGRAM, Worker
 from pallas_lsp.engine.settings import Settings
 from pallas_lsp.model import WorkerInfo
+from pallas_lsp.rules.base import registry
 
 _OLDEST_JAX = (0, 10)
 _REMEMBERED = 5.0
@@ -126,6 +127,8 @@ class Pool:
         if not settings.fork:
             environment["PALLAS_LSP_FORK"] = "0"
         slot.failed = None
+        # While jax is imported there: reading all rules takes a good part of a second, and the first report needs them.
+        asyncio.get_running_loop().run_in_executor(None, registry)
         try:
             worker = await Worker.start(
                 python,

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from worker_helpers import started, wait_gone
+from worker_helpers import FAKE, started, wait_gone
+
+from pallas_lsp.engine.engine import Engine
+from pallas_lsp.engine.settings import Settings
+from pallas_lsp.rules.base import registry
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers fork on Linux only")
 
@@ -108,3 +112,17 @@ async def test_no_number_of_runs_makes_the_zygote_larger(server_python):
 
 def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def test_the_rules_are_read_while_the_interpreter_starts(server_python):
+    registry.cache_clear()
+    engine = Engine(Settings(python=server_python, worker=FAKE))
+    try:
+        await engine.worker_info("/x.py")
+        for _ in range(200):
+            if registry.cache_info().currsize:
+                break
+            await asyncio.sleep(0.05)
+        assert registry.cache_info().currsize == 1
+    finally:
+        await engine.aclose()
