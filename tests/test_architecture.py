@@ -88,6 +88,12 @@ def test_the_worker_needs_only_the_standard_library_and_jax(path: Path):
     assert roots <= {*sys.stdlib_module_names, "pallas_lsp", "jax", "jaxlib", "numpy", *TEST_TOOLS}
 
 
+def test_the_internals_of_jax_stand_in_one_file():
+    worker = [path for path in modules() if part(path) == "worker"]
+    naming = [path.name for path in worker if re.search(r"jax\._src", path.read_text(encoding="utf-8"))]
+    assert naming == ["internals.py"]
+
+
 @pytest.mark.parametrize("path", [path for path in modules() if part(path) != "worker"], ids=name)
 def test_jax_is_imported_by_the_worker_only(path: Path):
     assert not {each for each in imports(path) if each.split(".")[0] in {"jax", "jaxlib"}}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 from typing import Any
+
+from . import internals
 
 _GPU_KINDS = {"8.0": "NVIDIA A100", "9.0": "NVIDIA H100", "10.0": "NVIDIA B200", "10.3": "NVIDIA B300"}
 
@@ -64,15 +65,13 @@ def _answer_device(platform: str, device: Any) -> None:
     device of another platform, where a kernel that names no backend is tried on several.
     """
     parts = ("tpu_info",) if platform == "tpu" else ("gpu_info",)
-    for name, found in list(sys.modules.items()):
-        if name.startswith("jax._src.") and name.endswith(parts):
-            module: Any = found
-            for attribute, value in (
-                ("get_device_kind", device.device_kind),
-                ("get_num_device_cores", device.num_cores),
-            ):
-                if hasattr(module, attribute):
-                    setattr(module, attribute, functools.partial(_same, value))
+    for module in internals.modules(*parts):
+        for attribute, value in (
+            ("get_device_kind", device.device_kind),
+            ("get_num_device_cores", device.num_cores),
+        ):
+            if hasattr(module, attribute):
+                setattr(module, attribute, functools.partial(_same, value))
 
 
 def _same(value: Any) -> Any:

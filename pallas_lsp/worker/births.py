@@ -11,29 +11,8 @@ import sys
 import types
 from typing import Any
 
-from . import frames
+from . import frames, internals
 
-# (module, class)
-_KINDS = (
-    ("jax._src.pallas.core", "BlockSpec"),
-    ("jax._src.pallas.core", "GridSpec"),
-    ("jax._src.pallas.core", "MemoryRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "BlockSpec"),
-    ("jax._src.pallas.mosaic_gpu.core", "GPUMemoryRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "RefUnion"),
-    ("jax._src.pallas.mosaic_gpu.core", "WGMMAAccumulatorRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "Barrier"),
-    ("jax._src.pallas.mosaic_gpu.core", "ClusterBarrier"),
-    ("jax._src.pallas.mosaic_gpu.core", "TilingTransform"),
-    ("jax._src.pallas.mosaic_gpu.core", "SwizzleTransform"),
-    ("jax._src.pallas.mosaic_gpu.core", "Mesh"),
-    ("jax._src.pallas.mosaic_gpu.core", "CompilerParams"),
-    ("jax._src.pallas.mosaic.core", "PrefetchScalarGridSpec"),
-    ("jax._src.pallas.mosaic.core", "CompilerParams"),
-    ("jax._src.pallas.mosaic.core", "TensorCoreMesh"),
-    ("jax._src.pallas.triton.core", "CompilerParams"),
-    ("jax._src.core", "ShapeDtypeStruct"),
-)
 _NEAR = 4
 _MOST = 20_000
 
@@ -42,8 +21,8 @@ _births: dict[int, tuple[Any, list[frames.Frame]]] = {}
 
 def install() -> None:
     """Record the place of each construction from now on."""
-    for module_name, name in _KINDS:
-        cls: Any = getattr(sys.modules.get(module_name), name, None)
+    for name in internals.SPECS:
+        cls: Any = internals.loaded(name)
         if "__init__" in getattr(cls, "__dict__", {}):
             with contextlib.suppress(TypeError):
                 cls.__init__ = _recorded(cls.__init__)

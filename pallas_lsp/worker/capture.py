@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import inspect
 import re
 import sys
@@ -18,7 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import backends, compat, entry_calls, faults, frames
+from . import backends, compat, entry_calls, faults, frames, internals
 from .session import MOST_CAPTURES_PER_KERNEL, Capture, LaunchFailed, Session
 
 UNIT = "pallas_lsp_unit_"
@@ -46,9 +45,10 @@ def install(session: Session) -> None:
             done[id(original)] = _factory(session, original, api, position)
         setattr(module, attribute, done[id(original)])
     # jax's own modules import the function by name.
-    internal: Any = importlib.import_module("jax._src.pallas.pallas_call")
-    if id(getattr(internal, "pallas_call", None)) in done:
-        internal.pallas_call = done[id(internal.pallas_call)]
+    within = internals.loaded(internals.PALLAS_CALL)
+    if id(within) in done:
+        holder, name = internals.PALLAS_CALL
+        setattr(sys.modules[holder], name, done[id(within)])
 
 
 def _factory(session: Session, original: Callable[..., Any], api: str, position: int) -> Callable[..., Any]:

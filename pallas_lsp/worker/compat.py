@@ -1,7 +1,6 @@
 """Everything that touches jax's internals, for every supported version.
 
-Public API comes first; where a private name is needed it stands in ``INTERNALS``, so that a test can say which names a
-new jax release no longer has.
+Public API comes first; where a private name is needed it stands in ``internals``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import internals
+
 PROTOCOL = 1
 OLDEST = (0, 10)
 
@@ -24,33 +25,6 @@ BACKENDS = {
     "triton": "jax.experimental.pallas.triton",
     "tpu": "jax.experimental.pallas.tpu",
 }
-
-# (module, dotted attribute): what is used of jax beyond its public API.
-INTERNALS = (
-    ("jax._src.core", "Jaxpr"),
-    ("jax._src.core", "JaxprEqn"),
-    ("jax._src.core", "Tracer"),
-    ("jax._src.source_info_util", "JaxStackTraceBeforeTransformation"),
-    ("jax._src.state.types", "AbstractRef"),
-    ("jax._src.state.types", "uninitialized"),
-    ("jax._src.state.types", "_ref_type_aval_mappings"),
-    ("jax._src.xla_bridge", "_backends"),
-    ("jax._src.pallas.core", "BlockSpec"),
-)
-
-
-def missing_internals() -> list[str]:
-    """The names of ``INTERNALS`` that this jax does not have."""
-    missing = []
-    for module, attribute in INTERNALS:
-        try:
-            value = importlib.import_module(module)
-            for part in attribute.split("."):
-                value = getattr(value, part)
-        except (ImportError, AttributeError):
-            missing.append(f"{module}.{attribute}")
-    return missing
-
 
 # -- the handshake ---------------------------------------------------------------------------------------------------
 
@@ -90,10 +64,10 @@ class _CudaVersions:
 
 def _pretend_cuda() -> None:
     """Let code that is imported from now on find a CUDA, so that kernels for it can be traced without one."""
-    lib = importlib.import_module("jax._src.lib")
+    lib = importlib.import_module(internals.LIBRARY)
     if getattr(lib, "cuda_versions", None) is None:
         lib.cuda_versions = versions = _CudaVersions()  # type: ignore[attr-defined]
-        cudnn: Any = sys.modules.get("jax._src.cudnn.fused_attention_stablehlo")
+        cudnn: Any = sys.modules.get(internals.CUDNN)
         if cudnn is not None:
             cudnn.cuda_versions = versions
 
@@ -117,8 +91,7 @@ def worker_info() -> dict[str, Any]:
 
 def backends_initialized() -> bool:
     """Whether jax started a backend in this process: such a process must not be forked."""
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    return bool(getattr(bridge, "_backends", None))
+    return bool(internals.loaded(internals.BACKENDS))
 
 
 # -- types and programs ----------------------------------------------------------------------------------------------
@@ -170,35 +143,28 @@ _SOURCE = re.compile(r"^.* at (.+):\d+$")
 
 
 def is_ref(aval: Any) -> bool:
-    from jax._src.state.types import AbstractRef
-
-    return isinstance(aval, AbstractRef)
+    return isinstance(aval, internals.get(internals.ABSTRACT_REF))
 
 
 def is_tracer(value: Any) -> bool:
-    from jax._src.core import Tracer
-
-    return isinstance(value, Tracer)
+    return isinstance(value, internals.get(internals.TRACER))
 
 
 def soften_tracers() -> None:
     """Let code that waits for a result go on under a trace, where there is nothing to wait for."""
-    from jax._src.core import Tracer
-
-    Tracer.block_until_ready = lambda self: self
+    internals.get(internals.TRACER).block_until_ready = lambda self: self
 
 
 def fake_kernels_on_cpu() -> None:
     """Where user code has a function with a kernel compiled for this machine's CPU, the kernel gives zeros."""
-    mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
+    full, register = internals.get(internals.FULL_LIKE_AVAL), internals.get(internals.REGISTER_LOWERING)
 
     def zeros(context: Any, *_: Any, **__: Any) -> list[Any]:
-        return [mlir.full_like_aval(context, 0, aval) for aval in context.avals_out]
+        return [full(context, 0, aval) for aval in context.avals_out]
 
-    for module, name in (("pallas_call", "pallas_call_p"), ("mpmd", "mpmd_map_p")):
+    for primitive in internals.KERNEL_PRIMITIVES:
         with contextlib.suppress(ImportError, AttributeError):
-            primitive = getattr(importlib.import_module(f"jax._src.pallas.{module}"), name)
-            mlir.register_lowering(primitive, zeros, platform="cpu")
+            register(internals.get(primitive), zeros, platform="cpu")
 
 
 @contextlib.contextmanager
@@ -208,8 +174,8 @@ def soft_values(allowed: Callable[[], bool]) -> Iterator[None]:
     Shapes never come from this: ``int`` of a tracer stays an error.
     """
     import numpy  # type: ignore[import-not-found]
-    from jax._src.core import Tracer
 
+    Tracer = internals.get(internals.TRACER)  # noqa: N806 - a class
     names = ("__array__", "__bool__", "__float__", "item", "tolist")
     before: dict[str, Any] = {name: Tracer.__dict__.get(name) for name in names}
 

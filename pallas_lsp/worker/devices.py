@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from . import abstract_devices, late
+from . import abstract_devices, internals, late
 
 _FACTS: dict[str, dict[str, Any]] = {
     "8.0": {"device_kind": "NVIDIA A100-SXM4-80GB", "core_count": 108},
@@ -41,7 +41,7 @@ def pretend(platform: str, kind: str) -> None:
     jax.default_backend = lambda: shown
     for name in ("devices", "local_devices"):
         setattr(jax, name, _any_backend(getattr(jax, name)))
-    for module_name in ("jax.extend.backend", "jax._src.lib"):
+    for module_name in ("jax.extend.backend", internals.LIBRARY):
         _patch_readers(sys.modules.get(module_name), shown)
     _pretend_in_tests(shown, kind)
 
@@ -106,7 +106,7 @@ def _pretend_in_tests(shown: str, kind: str) -> None:
             if hasattr(util, name):
                 setattr(util, name, answered)
 
-    late.on_import("jax._src.test_util", answer)
+    late.on_import(internals.TEST_UTILITIES, answer)
 
 
 def _never_skip(self: Any, reason: Any = None) -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from . import compat, frames, know_operands
+from . import compat, frames, internals, know_operands
 
 _KERNELS = ("mpmd_map", "core_map", "pallas_call")
 _BARRIER_BYTES = 8
@@ -98,9 +98,7 @@ def _bits(dtype: Any) -> int:
     except Exception:
         pass
     try:
-        from jax._src.dtypes import itemsize_bits
-
-        return int(itemsize_bits(dtype))
+        return internals.itemsize_bits(dtype)
     except Exception:
         itemsize = getattr(dtype, "itemsize", 0)
         return int(itemsize) * 8 if isinstance(itemsize, int) else 0

@@ -14,16 +14,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import births, compat, equations, frames
+from . import births, compat, equations, frames, internals
 
-_KINDS = (
-    ("jax._src.pallas.core", "MemoryRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "GPUMemoryRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "RefUnion"),
-    ("jax._src.pallas.mosaic_gpu.core", "WGMMAAccumulatorRef"),
-    ("jax._src.pallas.mosaic_gpu.core", "Barrier"),
-    ("jax._src.pallas.mosaic_gpu.core", "ClusterBarrier"),
-)
 _MOST = 20_000
 _KERNELS = ("mpmd_map", "core_map", "pallas_call")
 
@@ -32,8 +24,8 @@ _allocations: dict[int, tuple[Any, Any]] = {}
 
 def install() -> None:
     """Record from now on which allocation a ref's type belongs to."""
-    for module, name in _KINDS:
-        cls: Any = getattr(sys.modules.get(module), name, None)
+    for name in internals.ALLOCATIONS:
+        cls: Any = internals.loaded(name)
         if "get_ref_aval" in getattr(cls, "__dict__", {}):
             cls.get_ref_aval = _recorded(cls.get_ref_aval)
 
@@ -251,11 +243,9 @@ def space(aval: Any) -> str:
 def _describe(
     name: str, aval: Any, transforms: tuple[Any, ...], arguments: list[Any], known: Any = None
 ) -> dict[str, Any]:
-    from jax._src.state.types import TransformedRef
-
     described = {"name": name, **_type(aval), "memory_space": space(aval)}
     with contextlib.suppress(Exception):
-        described |= _type(TransformedRef(aval, transforms).type)
+        described |= _type(internals.get(internals.TRANSFORMED_REF)(aval, transforms).type)
     described["view"] = [type(t).__name__ for t in transforms]
     with contextlib.suppress(Exception):
         slices = [_slices(t) for t in transforms if type(t).__name__ == "NDIndexer"]

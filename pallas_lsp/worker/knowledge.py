@@ -11,6 +11,7 @@ from . import (
     births,
     compat,
     frames,
+    internals,
     know_captured,
     know_effects,
     know_given,
@@ -68,8 +69,8 @@ def _ref_types(error: BaseException, facts: dict[str, Any]) -> None:
 
 def _leaves(tree: Any) -> list[dict[str, Any]]:
     import jax
-    from jax._src.state.types import uninitialized
 
+    uninitialized = internals.get(internals.UNINITIALIZED)
     if tree is None:
         return []
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)

@@ -7,7 +7,7 @@ import math
 import unittest
 from typing import Any
 
-from . import compat, faults, late, module
+from . import compat, faults, internals, late, module
 
 _CHEX_VALUES = (
     "assert_tree_all_finite",
@@ -27,14 +27,14 @@ def soften() -> None:
     expect_nothing(unittest.case._AssertRaisesContext)
     late.on_import("numpy.testing", _numpy)
     late.on_import("chex", _chex)
-    late.on_import("jax._src.test_util", _jax_tests)
+    late.on_import(internals.TEST_UTILITIES, _jax_tests)
     late.on_import("absl.testing.absltest", lambda absltest: _asserts_of(absltest.TestCase))
     late.on_import("jax.experimental.mosaic.gpu.profiler", _profiler)
-    for meshes in ("jax._src.mesh_utils", "jax.experimental.mesh_utils"):
+    for meshes in (internals.MESH_UTILITIES, "jax.experimental.mesh_utils"):
         late.on_import(meshes, _meshes)
     # A driver that stops is run again, and flags are defined once.
     jax.config.config_with_absl = _nothing
-    for testing in ("jax.test_util", "jax._src.public_test_util"):
+    for testing in ("jax.test_util", internals.PUBLIC_TEST_UTILITIES):
         late.on_import(testing, _gradients)
 
 

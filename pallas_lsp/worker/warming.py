@@ -8,9 +8,12 @@ interpreter has specialised, memory that is its own, MLIR's dialects.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import warnings
 from collections.abc import Iterator
 from typing import Any, NoReturn
+
+from . import internals
 
 _TILE = (64, 64)
 
@@ -55,8 +58,8 @@ def warm() -> bool:
 def _no_backend() -> Iterator[None]:
     """Have jax see a device although it has started no backend, and keep it from starting one."""
     import jax
-    from jax._src import xla_bridge
 
+    xla_bridge = importlib.import_module(internals.XLA_BRIDGE)
     device = _Device()
 
     def devices(*_: Any, **__: Any) -> list[_Device]:

@@ -255,8 +255,8 @@ def test_internals_exist(jax_python: Any, project_root: Any) -> None:
     import subprocess
 
     code = (
-        "import sys; sys.path.insert(0, 'pallas_lsp'); import worker.compat as c; c.preimport();"
-        "print('\\n'.join(c.missing_internals()))"
+        "import sys; sys.path.insert(0, 'pallas_lsp'); import worker.compat as c, worker.internals as i; c.preimport();"
+        "print('\\n'.join(i.missing()))"
     )
     done = subprocess.run(
         [jax_python.python, "-c", code],
