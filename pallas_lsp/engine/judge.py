@@ -15,6 +15,7 @@ from pallas_lsp.rules.base import Rule, registry
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import listed, short
 from pallas_lsp.source.syntax import Syntax
+from pallas_lsp.source.workspace import memo
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,15 @@ def _read(paths: Iterable[str], context: Context, known: Iterable[Finding]) -> l
 
 
 def _reading(rule: Rule, path: str, syntax: Syntax | None, context: Context) -> list[Finding]:
-    return list(rule.read(path, syntax, context)) if rule.read is not None and syntax is not None else []
+    """What a rule reads in a text; the report of tracing and the final one ask for the same."""
+    if rule.read is None or syntax is None:
+        return []
+    known = memo(context.snapshot)
+    key = ("judged", rule.name, path, syntax.text, context.jax)
+    found: list[Finding] | None = known.get(key)
+    if found is None:
+        found = known[key] = list(rule.read(path, syntax, context))
+    return found
 
 
 def _contained(rule: Rule, answer: Callable[[], _Answer]) -> _Answer | None:

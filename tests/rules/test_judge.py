@@ -5,8 +5,9 @@ from dataclasses import replace
 from made import PATH, capture, context, fault, frame
 
 from pallas_lsp.engine.judge import judge
-from pallas_lsp.model import Capture, Severity, Stage
+from pallas_lsp.model import Capture, Document, Finding, Location, Position, Range, Severity, Stage
 from pallas_lsp.rules.base import Rule, registry
+from pallas_lsp.rules.context import Context
 
 TEXT = """\
 def kernel(x_ref, o_ref):
@@ -137,3 +138,24 @@ def test_a_rule_that_fails_leaves_the_others_their_say(monkeypatch, caplog) -> N
     (found,) = judge([fault(frame(TEXT, "f(x_ref)"), message="no")], context(TEXT), [PATH])
     assert found.rule == "pallas-error"
     assert {"broken"} == {record.args[0] for record in caplog.records if record.args}
+
+
+def test_what_a_text_shows_is_read_once_for_the_reports_of_one_check(monkeypatch) -> None:
+    asked = []
+
+    def read(path, syntax, given):
+        asked.append((syntax.text, given.jax))
+        return [Finding("counting", Location(path, at(0)), "no", stage=Stage.READ)]
+
+    def at(line: int) -> Range:
+        return Range(Position(line, 0), Position(line, 1))
+
+    counting = Rule("counting", "0.1.0", "", judge=lambda *_: None, specificity=100, read=read)
+    monkeypatch.setattr("pallas_lsp.engine.judge.registry", lambda: (counting,))
+    of_one_check = context(TEXT)
+    traced = judge([], of_one_check, [PATH])
+    assert judge([], Context(of_one_check.snapshot, of_one_check.info), [PATH]) == traced
+    assert len(asked) == 1
+    edited = replace(of_one_check.snapshot, documents={PATH: Document(PATH, "x = 1\n" + TEXT)})
+    judge([], Context(edited, of_one_check.info), [PATH])
+    assert [text for text, _ in asked] == [TEXT, "x = 1\n" + TEXT]
