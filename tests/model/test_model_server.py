@@ -101,6 +101,8 @@ class _Comparison:
         self.bench = bench
         self.typist = typist
         self.author = typist.author
+        self.kept = False
+        """Whether older findings may have stayed."""
 
     async def run(self, steps: list[Step], until: float) -> str:
         self.typist.open_all()
@@ -108,7 +110,6 @@ class _Comparison:
         for number, step in enumerate(steps, 1):
             if difference or time.monotonic() > until:
                 break
-            before = self._published(step.file)
             accepted = step.kind == "fix"
             if not await self.typist.do(step):
                 continue
@@ -117,11 +118,20 @@ class _Comparison:
                 difference = self.typist.faults[0]
             elif step.look or accepted:
                 difference = await self._looked()
-            if accepted and not difference and len(self._published(step.file)) > len(before):
-                difference = f"a fix that was verified added to what is found:\n{self._published(step.file) - before}"
+            if accepted and not difference and not self.kept:
+                difference = self._not_mended()
             if difference:
                 difference = f"after step {number} ({step}): {difference}"
         return difference or (self.typist.faults[0] if self.typist.faults else "")
+
+    def _not_mended(self) -> str:
+        """Of findings that say the same there is one less once an action for one was accepted."""
+        assert self.typist.mended is not None
+        name, mended, before = self.typist.mended
+        left = [each for each in self.typist.shown(name) if _says(each) == _says(mended)]
+        if len(left) < sum(_says(each) == _says(mended) for each in before):
+            return ""
+        return f"an action that was accepted did not mend {_says(mended)}"
 
     def _published(self, name: str) -> set[Shown]:
         return {self._diagnostic(name, each) for each in self.typist.shown(name)}
@@ -135,6 +145,7 @@ class _Comparison:
                 return difference
             await asyncio.sleep(0.1)
         await self.typist.quiet()
+        self.kept = expected.may_keep
         self.bench.counted["kept" if expected.may_keep else "compared"] += 1
         self.bench.counted["diagnostics"] += sum(map(len, expected.shown.values()))
         return self._difference(expected)
@@ -198,6 +209,10 @@ def _tells_nothing(report: Report) -> bool:
         return True
     stopped = report.stage is not Stage.READ and not report.findings and bool(report.launches)
     return stopped and not any(each.captures for each in report.launches)
+
+
+def _says(diagnostic: types.Diagnostic) -> tuple[object, str]:
+    return diagnostic.code, diagnostic.message.partition("\n")[0]
 
 
 def _lines(found: object) -> str:

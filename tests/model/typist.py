@@ -27,6 +27,8 @@ class Typist(Editor):
         self.author = author
         self.home = home
         self.faults: list[str] = []
+        self.mended: tuple[str, types.Diagnostic, list[types.Diagnostic]] | None = None
+        """The file, the finding that the last accepted action was for, and all that were shown."""
         self._source = random.Random(seed)
         self._versions = dict.fromkeys(author.files, 0)
         self._sent: dict[tuple[str, int | None], str] = {}
@@ -121,17 +123,23 @@ class Typist(Editor):
         context = types.CodeActionContext([diagnostic], None, types.CodeActionTriggerKind.Invoked)
         params = types.CodeActionParams(self._document(name), diagnostic.range, context)
         actions = await self.client.text_document_code_action_async(params) or []
-        fixes = [each for each in actions if isinstance(each, types.CodeAction) and each.edit is not None]
-        if not fixes or self.author.texts[name] != self._sent.get((name, self._versions[name])):
+        offered = [each for each in actions if isinstance(each, types.CodeAction) and each.disabled is None]
+        if not offered:
+            return None
+        action = source.choice(offered)
+        if action.edit is None:
+            action = await self.client.code_action_resolve_async(action)
+        if action.edit is None:  # it does not hold, and says so
             return None
         changed: dict[str, str] = {}
-        for edit in source.choice(fixes).edit.document_changes or ():
+        for edit in action.edit.document_changes or ():
             file = Path(edit.text_document.uri).name
             if edit.text_document.version != (self._versions[file] if file in self.author.texts else None):
                 raise UntrueError(f"a fix for version {edit.text_document.version} of {file} is offered for another")
             changed[file] = applied(self.author.texts[file], edit.edits).replace("\r\n", "\n")
         if list(changed) != [name]:
             return None
+        self.mended = name, diagnostic, found
         return self.author.put(name, changed[name])
 
     def _open(self, name: str) -> None:
