@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.free_names import free_names
@@ -156,6 +157,7 @@ class _Groups:
             digest.update(f"{module.path}\0{module.evaluated}\0".encode())
         for path, text in self._others.items():
             digest.update(f"{path}\0{_digest(text)}\0".encode())
+        digest.update(repr(self._missing).encode())
         chosen = [self._modules[path].units[number] for path, number in sorted(nodes)]
         for unit in chosen:
             digest.update(f"{unit.path}\0{unit.tokens.digest}\0".encode())
@@ -193,6 +195,18 @@ class _Groups:
                 pending += new - found
                 found |= new
         return found, shares
+
+    @cached_property
+    def _missing(self) -> list[tuple[str, str, str]]:
+        """Names that are imported and that nothing binds: the import fails, and with it all that comes after it."""
+        found = []
+        for module in self._modules.values():
+            for target, name in sorted({each for known in module.imports.values() for each in known if each[1]}):
+                files = resolve(self._snapshot, module.path, target)
+                own = [self._modules[file] for file in files if file in self._modules]
+                if name and own and not any(name in each.binders for each in own):
+                    found.append((module.path, target, name))
+        return found
 
     def _target(self, importer: str, module: str, name: str | None) -> tuple[set[Node], set[object]]:
         """What an imported name stands for: statements of divided files, and else what it may share with others."""

@@ -122,6 +122,13 @@ def test_names_are_followed_into_open_files() -> None:
     assert before[TWO].digest == after[TWO].digest
 
 
+def test_a_name_that_an_import_no_longer_finds_stops_everything() -> None:
+    before = found()
+    for helpers in (HELPERS.replace("def scaled", "def scaled_new"), HELPERS.replace("def shifted", "def shift")):
+        after = found(helpers=helpers)
+        assert {name for name in before if before[name].digest != after[name].digest} == {ONE, TWO}
+
+
 @pytest.mark.parametrize(
     "more",
     [
