@@ -22,7 +22,7 @@ from server_harness import Call, FakeEngine, capture, finding, fix, launch, synt
 from pallas_lsp.model import Finding, Report, Severity, Snapshot, Stage
 from pallas_lsp.source.positions import Lines
 
-_WORDS = re.compile(r"jnp\.\w+|axis=\d|\bx_ref\[\S*\]|# \w+")
+WORDS = re.compile(r"jnp\.\w+|axis=\d|\bx_ref\[\S*\]|# \w+")
 _LAUNCH = re.compile(r"(?:plgpu\.kernel|pl\.pallas_call)\(")
 _DELAYS = (0.0, 0.0, 0.01, 0.1, 0.4, 3.0)
 
@@ -109,7 +109,7 @@ def findings(path: str, texts: Mapping[str, tuple[str, int]]) -> list[Finding]:
         if other != path and f"import {Path(other).stem}" not in own:
             continue
         lines = Lines(text)
-        for match in _WORDS.finditer(text):
+        for match in WORDS.finditer(text):
             if (kind := crc32(f"{match.group()} {Path(path).stem}".encode()) % 5) > 2:
                 continue
             place = lines.range(*match.span())

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from authors import Author, Step, described, plan
 from lsprotocol import converters, types
-from oracles import Oracle, Tag, findings, shown, tells_of, texts_of
+from oracles import WORDS, Oracle, Tag, findings, shown, tells_of, texts_of
 from ranges import applied, changes, is_inside, offset_of, place
 from server_harness import Session, run
 from shrinking import shrunken
@@ -92,14 +92,13 @@ class Model:
                 self.faults.append(f"{name} version {version}: {tag} marks {_slice(text, range_)!r}")
 
     def _offered(self, action: dict[str, Any] | None) -> None:
-        """A fix replaces the very word that it was made for, in the version that it names."""
+        """A fix replaces a whole word, as it was made for one, in the version that it names."""
         for change in ((action or {}).get("edit") or {}).get("documentChanges") or ():
             name, version = Path(change["textDocument"]["uri"]).name, change["textDocument"]["version"]
             text = self.sent[name, version] if version is not None else self.author.on_disk(name)
-            words = {Tag.of(each["message"]).word for each in action.get("diagnostics") or ()}  # type: ignore[union-attr]
             for edit in _CONVERTER.structure(change["edits"], list[types.TextEdit]):
                 self.counted["fix edits"] += 1
-                if edit.new_text.startswith("FIXED") and _slice(text, edit.range) not in words:
+                if edit.new_text.startswith("FIXED") and not WORDS.fullmatch(_slice(text, edit.range)):
                     self.faults.append(f"{name} version {version}: a fix replaces {_slice(text, edit.range)!r}")
                 elif "ignore" in edit.new_text and applied(text, [edit]).replace(edit.new_text, "", 1) != text:
                     self.faults.append(f"{name} version {version}: silencing changes the text")

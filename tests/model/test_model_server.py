@@ -125,13 +125,12 @@ class _Comparison:
         return difference or (self.typist.faults[0] if self.typist.faults else "")
 
     def _not_mended(self) -> str:
-        """Of findings that say the same there is one less once an action for one was accepted."""
+        """A fault that was hidden may say the same of another kernel, so that only the place tells."""
         assert self.typist.mended is not None
         name, mended, before = self.typist.mended
-        left = [each for each in self.typist.shown(name) if _says(each) == _says(mended)]
-        if len(left) < sum(_says(each) == _says(mended) for each in before):
+        if self._published(name) != {self._diagnostic(name, each) for each in before}:
             return ""
-        return f"an action that was accepted did not mend {_says(mended)}"
+        return f"an action that was accepted changed nothing: {mended.code}, {mended.message}"
 
     def _published(self, name: str) -> set[Shown]:
         return {self._diagnostic(name, each) for each in self.typist.shown(name)}
@@ -209,10 +208,6 @@ def _tells_nothing(report: Report) -> bool:
         return True
     stopped = report.stage is not Stage.READ and not report.findings and bool(report.launches)
     return stopped and not any(each.captures for each in report.launches)
-
-
-def _says(diagnostic: types.Diagnostic) -> tuple[object, str]:
-    return diagnostic.code, diagnostic.message.partition("\n")[0]
 
 
 def _lines(found: object) -> str:
