@@ -2,148 +2,44 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import queue
 import random
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
+from raw_client import EXIT_SECONDS, PATIENCE, RawClient
 
 SERVER = Path(__file__).parent / "fake_server.py"
 PROJECT = Path(__file__).parent.parent.parent
-PATIENCE = 60.0
-EXIT_SECONDS = 40.0
-"""Generous, for a busy machine; what would block an exit here blocks it for much longer."""
 
 
 def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PROJECT), "PALLAS_LSP_TEST_TRUST": str(folder / "trust.json")}
 
 
-class RawClient:
-    """Bytes to the server; messages from it, in a thread, so that reading can be timed or left."""
+class FakeServerClient(RawClient):
+    """A client of a server with a fake engine."""
 
     def __init__(self, folder: Path, *, read: bool = True) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, str(SERVER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(folder),
-        )
-        self.messages: queue.Queue[dict | None] = queue.Queue()
-        self.kept: list[dict] = []
-        self.stderr = b""
-        self._next_id = 100
-        if read:
-            threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._drain, daemon=True).start()
-
-    def _drain(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.stderr += line
-
-    def _read(self) -> None:
-        stream = self.process.stdout
-        assert stream is not None
-        while True:
-            header = stream.readline()
-            if not header:
-                self.messages.put(None)
-                return
-            length = int(header.split(b":")[1])
-            assert stream.readline() == b"\r\n"
-            self.messages.put(json.loads(stream.read(length)))
-
-    def raw(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def body(self, body: bytes, header: bytes = b"Content-Length: %d\r\n\r\n") -> None:
-        self.raw(header % len(body) + body)
-
-    def send(self, **message: object) -> None:
-        self.body(json.dumps({"jsonrpc": "2.0", **message}).encode())
-
-    def request(self, method: str, params: object = None, timeout: float = PATIENCE) -> dict:
-        self._next_id += 1
-        self.send(id=self._next_id, method=method, params=params)
-        return self.response(self._next_id, timeout)
-
-    def response(self, number: object, timeout: float = PATIENCE) -> dict:
-        return self.wait(lambda m: m.get("id", "none") == number and "method" not in m, timeout)
-
-    def wait(self, wanted, timeout: float = PATIENCE) -> dict:
-        for message in self.kept:
-            if wanted(message):
-                self.kept.remove(message)
-                return message
-        end = time.monotonic() + timeout
-        while True:
-            try:
-                message = self.messages.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
-                raise AssertionError(f"nothing came; kept {self.kept}, stderr {self.stderr!r}") from None
-            assert message is not None, f"the server ended: {self.stderr!r}"
-            if wanted(message):
-                return message
-            self.kept.append(message)
-
-    def initialize(self, process_id: int | None = None, **capabilities: object) -> dict:
-        params = {
-            "processId": process_id,
-            "rootUri": self.folder.as_uri(),
-            "capabilities": capabilities,
-            "initializationOptions": {"trusted": True},
-        }
-        result = self.request("initialize", params)
-        self.send(method="initialized", params={})
-        return result
-
-    def open(self, text: str, name: str = "a.py", version: int = 1) -> str:
-        uri = (self.folder / name).as_uri()
-        item = {"uri": uri, "languageId": "python", "version": version, "text": text}
-        self.send(method="textDocument/didOpen", params={"textDocument": item})
-        return uri
-
-    def diagnostics(self, timeout: float = PATIENCE) -> dict:
-        return self.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics", timeout)["params"]
+        super().__init__(folder, [sys.executable, str(SERVER)], environment(folder), read=read)
 
     def works(self) -> None:
         """The server still answers and checks."""
         self.open("a fault\n", f"works{self._next_id}.py")
         assert len(self.diagnostics()["diagnostics"]) == 1
 
-    def end(self) -> int:
-        start = time.monotonic()
-        assert "result" in self.request("shutdown")
-        self.send(method="exit")
-        code = self.process.wait(EXIT_SECONDS)
-        assert time.monotonic() - start < EXIT_SECONDS
-        return code
-
 
 @pytest.fixture
 def client(tmp_path):
-    client = RawClient(tmp_path)
+    client = FakeServerClient(tmp_path)
     yield client
-    if client.process.poll() is None:
-        client.process.kill()
-    client.process.wait()
-    for stream in (client.process.stdin, client.process.stdout, client.process.stderr):
-        with contextlib.suppress(OSError):
-            stream.close()
+    client.kill()
 
 
 def popups(client: RawClient) -> list[dict]:
@@ -387,7 +283,7 @@ def test_a_client_in_another_container_is_not_watched(client):
 
 
 def test_a_client_that_does_not_read_stops_nobody(tmp_path):
-    client = RawClient(tmp_path, read=False)
+    client = FakeServerClient(tmp_path, read=False)
     try:
         client.send(id=1, method="initialize", params={"capabilities": {}, "initializationOptions": {"trusted": True}})
         client.send(method="initialized", params={})
