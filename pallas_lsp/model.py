@@ -321,7 +321,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class LaunchStatus:
-    """A launch, the captures that reached it, and else the reason why none did and what to do (``remedy``)."""
+    """A launch, the captures that reached it, and else the reason why none did and what to do (``remedy``).
+
+    Where all captures have assumed types, ``reason`` says what stopped the drivers that have true ones.
+    """
 
     launch: Launch
     captures: tuple[Capture, ...] = ()

@@ -29,13 +29,14 @@ class LogLines:
         self._dropped = 0
         self._unfinished = b""
         self._timer: asyncio.TimerHandle | None = None
+        self._end_of_flood: asyncio.TimerHandle | None = None
 
     def feed(self, data: bytes) -> None:
         if time.monotonic() - self._began > _SECONDS:
             self._tell_dropped()
             self._began, self._passed = time.monotonic(), 0
         if self._passed >= _LINES:
-            self._dropped += data.count(b"\n")
+            self._drop(data.count(b"\n"))
             return
         *lines, rest = data.split(b"\n")
         if lines:
@@ -51,8 +52,9 @@ class LogLines:
             self._timer = asyncio.get_running_loop().call_later(_PATIENCE, self._flush)
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._end_of_flood):
+            if timer is not None:
+                timer.cancel()
         self._flush()
         self._tell_dropped()
 
@@ -63,12 +65,21 @@ class LogLines:
 
     def _tell(self, line: bytes) -> None:
         if self._passed >= _LINES:
-            self._dropped += 1
+            self._drop(1)
             return
         self._passed += 1
         self._log(line[:_LONGEST].decode("utf-8", "backslashreplace").rstrip("\r"))
+
+    def _drop(self, lines: int) -> None:
+        if not self._dropped:  # told when the five seconds are over, also where nothing more is printed
+            rest = max(0.0, self._began + _SECONDS - time.monotonic())
+            self._end_of_flood = asyncio.get_running_loop().call_later(rest, self._tell_dropped)
+        self._dropped += lines
 
     def _tell_dropped(self) -> None:
         if self._dropped:
             self._log(f"... and {self._dropped} more lines")
             self._dropped = 0
+        if self._end_of_flood is not None:
+            self._end_of_flood.cancel()
+            self._end_of_flood = None

@@ -7,12 +7,12 @@ import contextlib
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from functools import cache
+from collections.abc import AsyncIterator, Iterable
+from functools import cache, partial
 from pathlib import Path
 
 from pallas_lsp.engine.errors import WorkerUnavailable
-from pallas_lsp.engine.known_interpreters import Known, KnownInterpreters
+from pallas_lsp.engine.known_interpreters import Known, KnownInterpreters, changed
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.process import PROGRAM, Worker
 from pallas_lsp.engine.settings import Settings
@@ -22,6 +22,8 @@ from pallas_lsp.rules.base import registry
 _OLDEST_JAX = (0, 10)
 _REMEMBERED = 5.0
 """Seconds for which an interpreter that did not work is not tried again."""
+_LIVED = 5.0
+"""Seconds after which a worker that dies is replaced at once: one that dies sooner may do so again and again."""
 
 
 class _Slot:
@@ -32,6 +34,8 @@ class _Slot:
         self.ready: Worker | None = None
         self.refill: asyncio.Task[None] | None = None
         self.failed: tuple[float, WorkerUnavailable] | None = None
+        self.watched: dict[str, int] = {}
+        """The interpreter and its folders of packages, as they were when a worker was started last."""
         self.users = 0
 
 
@@ -95,6 +99,11 @@ class Pool:
         slot = self._slots.get(python)
         return slot is not None and slot.ready is not None and slot.ready.alive and not slot.ready.outdated
 
+    def stamps(self, python: str) -> dict[str, int]:
+        """When what an interpreter's packages depend on changed last, as far as a worker told."""
+        slot = self._slots.get(python)
+        return _stamps(slot.watched if slot is not None else [python])
+
     def prepare(self, python: str) -> None:
         """Start a worker for a later run; what goes wrong shows then."""
         slot = self._slot(python)
@@ -116,10 +125,20 @@ class Pool:
             # Runs in it go on; a zygote ends once they have.
             self._spawn(self._end_when_idle(worker))
         if slot.ready is None:
-            if slot.failed is not None and time.monotonic() - slot.failed[0] < _REMEMBERED:
+            recent = slot.failed is not None and time.monotonic() - slot.failed[0] < _REMEMBERED
+            if slot.failed is not None and recent and _stamps(slot.watched) == slot.watched:
                 raise slot.failed[1]
             slot.ready = await self._start(python, slot)
         return slot.ready
+
+    def _died(self, python: str, slot: _Slot, worker: Worker, since: float, how: str) -> None:
+        """A zygote ended though nobody asked it to: the next check shall not have to wait for a new one."""
+        self._log(f"the worker {how}; it is started again")
+        self._spawn(self._end(worker))
+        if slot.ready is worker and not self._closing:
+            slot.ready = None
+            if time.monotonic() - since >= _LIVED:
+                self.prepare(python)
 
     async def _start(self, python: str, slot: _Slot) -> Worker:
         settings = self._settings
@@ -127,6 +146,7 @@ class Pool:
         if not settings.fork:
             environment["PALLAS_LSP_FORK"] = "0"
         slot.failed = None
+        slot.watched = _stamps([python])
         # While jax is imported there: reading all rules takes a good part of a second, and the first report needs them.
         asyncio.get_running_loop().run_in_executor(None, registry)
         try:
@@ -138,6 +158,7 @@ class Pool:
                 program=settings.worker,
                 how=settings.start,
             )
+            slot.watched.update(worker.stamps)
             try:
                 _check(worker)
             except WorkerUnavailable:
@@ -148,6 +169,8 @@ class Pool:
             raise
         if self._known is not None and worker.info is not None:
             self._known.put(python, worker.info, worker.stamps)
+        if worker.forks:
+            worker.on_death = partial(self._died, python, slot, worker, time.monotonic())
         return worker
 
     def _refill(self, python: str, slot: _Slot) -> None:
@@ -206,6 +229,10 @@ def program_stamp(program: str) -> str:
         status = file.stat()
         digest.update(f"{file.name} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()
+
+
+def _stamps(paths: Iterable[str]) -> dict[str, int]:
+    return {path: changed(path) for path in paths}
 
 
 def _check(worker: Worker) -> None:

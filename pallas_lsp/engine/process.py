@@ -60,6 +60,8 @@ class Worker:
         self.info: WorkerInfo | None = None
         self.forks = False
         self.alive = True
+        self.on_death: Callable[[str], None] | None = None
+        """Called with what happened when the process ends though nobody asked it to."""
 
     # -- start ------------------------------------------------------------------------------------------------------
 
@@ -216,6 +218,8 @@ class Worker:
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(self._death())
+        if self.on_death is not None:
+            self.on_death(self._death().message)
 
     def _death(self) -> RunFailed:
         assert self._child is not None
@@ -225,7 +229,7 @@ class Worker:
             if name == "SIGXCPU":
                 return RunFailed("timed-out", _TOO_LONG, worker=True)
             kind = "out-of-memory" if name == "SIGKILL" else "crashed"
-            return RunFailed(kind, f"ended by {name}", detail=name, worker=True)
+            return RunFailed(kind, f"was ended by {name}", detail=name, worker=True)
         return RunFailed("exited", f"ended itself with status {code}", detail=str(code), worker=True)
 
     # -- runs -------------------------------------------------------------------------------------------------------
@@ -264,6 +268,7 @@ class Worker:
         child = self._child
         if child is None:
             return
+        self.on_death = None
         child.close_input()
         try:
             await asyncio.wait_for(child.wait(), grace)

@@ -203,10 +203,9 @@ class Runner:
                         await worker.run(params, on_event, self._settings.limits)
                         break
                     except RunFailed as error:
-                        # A zygote that dies takes runs with it that did no harm.
+                        # A zygote that dies takes runs with it that did no harm; the pool says so and has another.
                         if last or not (worker.forks and error.worker):
                             raise
-                        self._log(f"the worker {error.message}; it is started again")
         except RunFailed as error:
             if error.detail:
                 self._log(f"{path}: {error.message}\n{error.detail}")

@@ -44,8 +44,8 @@ def statuses(
     found = []
     for number, launch in enumerate(launches):
         captures = tuple(reached.get(number, ()))
-        reason = "" if captures else _reason(launch, drivers, outcome)
-        remedy = remedy_for(lines.text, launch) if reason and reason != _SEEN else ""
+        reason = _why_assumed(captures, drivers, outcome) if captures else _reason(launch, drivers, outcome)
+        remedy = remedy_for(lines.text, launch) if reason and reason != _SEEN and not captures else ""
         found.append(LaunchStatus(launch, captures, reason, remedy))
     for captures_ in unread.values():
         frame = captures_[0].launch
@@ -125,6 +125,14 @@ def _reason(launch: Launch, drivers: Sequence[Driver], outcome: Outcome) -> str:
     return f"{listed(subject(driver.id) for driver in known)} ran to the end without reaching it"
 
 
+def _why_assumed(captures: Sequence[Capture], drivers: Sequence[Driver], outcome: Outcome) -> str:
+    """What stopped a driver with types of its own, where a launch was reached with assumed ones only."""
+    if not all(assumed(capture.driver) for capture in captures):
+        return ""
+    stopped = [ended for ended in outcome.drivers.values() if ended.error and not assumed(ended.driver)]
+    return _stopped(stopped[0], drivers) if stopped else ""
+
+
 def _stopped(ended: DriverOutcome, drivers: Sequence[Driver], target: str = "it") -> str:
     where = f" on line {ended.frame.line}" if ended.frame is not None else ""
     if ended.frame is not None and ended.frame.path not in {driver.path for driver in drivers}:
@@ -166,15 +174,15 @@ def problem_of(failure: Failure, path: str, where: Location | None) -> Problem:
     messages = {
         "timed-out": (
             f"{doing} {error.message}",
-            "It is tried again when the text changes.  Make it shorter, or raise the limit in the settings.",
+            "It is tried again when the text changes. Make it shorter, or raise the limit in the settings.",
         ),
         "out-of-memory": (
             f"{doing} needed more memory than a check may use",
-            "It is tried again when the text changes.  Use smaller arrays there, or raise the limit in the settings.",
+            "It is tried again when the text changes. Use smaller arrays there, or raise the limit in the settings.",
         ),
         "crashed": (
             f"{doing} crashed the process: it {error.message}",
-            "It is tried again when the text changes.  The log has the traceback of the crash.",
+            "It is tried again when the text changes. The log has the traceback of the crash.",
         ),
         "exited": (
             f"{doing} ended the process: it {error.message}",

@@ -32,6 +32,7 @@ class Configuration:
         self._initial = ServerSettings()
         self._session = ServerSettings()
         self._folders: dict[str, ServerSettings] = {}
+        self._complain = _Complaints()
 
     def preset(self, log_level: str, interpreter: str | None) -> None:
         """What the command line says; settings are stronger."""
@@ -41,6 +42,7 @@ class Configuration:
         """Take the initialization options: the settings themselves, or an object that holds them in ``settings``."""
         if isinstance(options, dict) and isinstance(options.get("settings"), dict):
             options = options["settings"]
+        self._complain.begin()
         self._initial = self._session = read(_section(options), self._complain, self._initial)
         self._set_log_level()
 
@@ -57,6 +59,7 @@ class Configuration:
             except Exception as error:
                 logger.warning("The client did not give the settings (%r); the last ones stay.", error)
             else:
+                self._complain.begin()
                 self._session = read(_plain(session), self._complain, self._initial)
                 self._folders = {
                     root: _as_said_by_the_user(read(_plain(answer), self._complain, self._initial), self._session)
@@ -70,6 +73,7 @@ class Configuration:
         """Take the settings of a ``didChangeConfiguration`` of a client that does not answer questions."""
         section = _section(settings)
         if section is not None:
+            self._complain.begin()
             self._session = read(section, self._complain, self._initial)
             self._folders = {}
             self._set_log_level()
@@ -88,9 +92,22 @@ class Configuration:
     def _set_log_level(self) -> None:
         logs.set_level(self._session.log_level)
 
-    @staticmethod
-    def _complain(text: str) -> None:
-        logger.warning("Settings of %s: %s.", SECTION, text)
+
+class _Complaints:
+    """Says what is wrong with a setting once, though the session and each folder have it and it is read again."""
+
+    def __init__(self) -> None:
+        self._before: set[str] = set()
+        self._now: set[str] = set()
+
+    def begin(self) -> None:
+        """The settings are read anew: what is wrong no more may be told when it comes back."""
+        self._before, self._now = self._now, set()
+
+    def __call__(self, text: str) -> None:
+        if text not in self._now | self._before:
+            logger.warning("Settings of %s: %s.", SECTION, text)
+        self._now.add(text)
 
 
 def _as_said_by_the_user(folder: ServerSettings, session: ServerSettings) -> ServerSettings:

@@ -78,6 +78,9 @@ def describe(status: LaunchStatus, shown: Shown, *, markdown: bool) -> Iterable[
     more = len(status.captures) - _MOST_CAPTURES
     if more > 0:
         yield f"- and with {more} more argument types"
+    if status.reason:
+        yield ""
+        yield f"The types are assumed: {status.reason}"
 
 
 def _capture(capture: Capture, shown: Shown, code: Callable[[str], str]) -> str:

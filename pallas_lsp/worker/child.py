@@ -36,6 +36,6 @@ def death(run: Run, status: int, peak: int) -> dict[str, Any]:
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
         if name == "SIGKILL" or (name in _FATAL and run.memory and peak > run.memory * 0.8):
             return stream.error(stream.OUT_OF_MEMORY, "out of memory", signal=name, stage=run.stage, peak_bytes=peak)
-        return stream.error(stream.CRASHED, f"ended by {name}", signal=name, stage=run.stage)
+        return stream.error(stream.CRASHED, f"was ended by {name}", signal=name, stage=run.stage)
     code = os.waitstatus_to_exitcode(status)
     return stream.error(stream.EXITED, f"ended itself with status {code}", status=code, stage=run.stage)
