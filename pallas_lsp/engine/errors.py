@@ -12,6 +12,7 @@ FILE_KINDS = {
     "not-a-file": "the path is a folder or a device",
     "unreadable": "the file may not be read",
     "encoding": "the file's bytes are no text in the encoding that it declares",
+    "too-long": "the file is longer than an editor's server can read without standing still",
     "syntax": "the file does not parse (with a location)",
 }
 WORKER_KINDS = {

@@ -31,9 +31,13 @@ class Reading:
     texts: dict[str, str]
 
 
-def read(snapshot: Snapshot, path: str) -> Reading:
-    """Read a file; raises CannotRead."""
+def read(snapshot: Snapshot, path: str, longest: int | None = None) -> Reading:
+    """Read a file; raises CannotRead.  ``longest``: see ``Settings``."""
     text = _text(snapshot, path)
+    if longest is not None and len(text) > longest:
+        message = f"the file has {len(text):,} characters; one of more than {longest:,} is not checked in an editor"
+        remedy = "Move its kernels to a file of their own, or check it with 'pallas-lsp check'."
+        raise CannotRead(Problem("too-long", message, remedy, Location(path, Lines(text).line_range(0))))
     lines = Lines(text)
     try:
         parse(text)

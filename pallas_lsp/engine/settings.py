@@ -68,6 +68,7 @@ class Settings:
     where there are none, guess argument types.  ``fork`` False uses up
     a process for each run, as systems without a safe fork do.  ``worker``: the worker program, if not our own.
     ``confirm``: how findings are taken to a GPU, None for not at all.
+    ``longest``: how many characters a file may have that is read, None for any number (the parser stops all else).
     ``figures``: tell what a kernel's program needs (shared memory, ...) and its digest.  ``kept``: a folder where
     results are kept between sessions.
     """
@@ -83,6 +84,7 @@ class Settings:
     fork: bool = True
     worker: str | None = None
     figures: bool = False
+    longest: int | None = None
     confirm: ConfirmSettings | None = None
     start: Start = field(default_factory=Start)
     kept: Path | None = None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pallas_lsp.server.documents import Documents, OpenDocument, lines_on_disk
+from pallas_lsp.source.workspace import imported_modules
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^#\n;]*)"
@@ -26,6 +27,16 @@ class Dependents:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._imports: dict[str, tuple[object, tuple[str, ...]]] = {}
+
+    def naming(self, paths: Iterable[str], files: set[str]) -> set[str]:
+        """Those of ``paths`` that import a module, themselves or through others, of the name of a file that came or
+        went: what they import may be another file now, or none."""
+        stems = {Path(file).parent.name if Path(file).stem == "__init__" else Path(file).stem for file in files}
+        return {path for path in paths if any(stems & self._names(each) for each in (path, *self.closure(path)))}
+
+    def _names(self, path: str) -> set[str]:
+        lines = self._documents.lines(path)
+        return {part for name in imported_modules(lines.text if lines else "") for part in name.split(".")}
 
     def importers(self, path: str) -> list[str]:
         """The other open documents that import a file."""

@@ -99,6 +99,10 @@ class Documents:
         self.roots = tuple(dict.fromkeys(path for _, path in paths))
         self._snapshot = None
 
+    def files_came_or_went(self) -> None:
+        """What was found on the disk for the present texts holds no more."""
+        self._snapshot = None
+
     def _put(self, document: OpenDocument) -> OpenDocument:
         self._by_uri[document.uri] = document
         self._by_path[document.path] = document

@@ -197,7 +197,9 @@ def _register_workspace(server: PallasServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         changed = {path for event in params.changes if (path := server.documents.path_of(event.uri)) is not None}
-        if any(event.type is not types.FileChangeType.Changed for event in params.changes):
+        came_or_went = any(event.type is not types.FileChangeType.Changed for event in params.changes)
+        if came_or_went:
+            server.documents.files_came_or_went()
             server.dependents.clear()
         changed -= {document.path for document in server.documents.all()}  # those come as edits
         server.checker.forget_closed(changed)
@@ -206,7 +208,10 @@ def _register_workspace(server: PallasServer) -> None:
             server.checker.check_all()
         elif changed:
             open_paths = [document.path for document in server.documents.all() if document.is_python]
-            server.checker.check_documents([p for p in open_paths if changed & server.dependents.closure(p)])
+            affected = {path for path in open_paths if changed & server.dependents.closure(path)}
+            if came_or_went:
+                affected |= server.dependents.naming(open_paths, changed)
+            server.checker.check_documents(sorted(affected))
 
 
 async def _reconfigure(server: PallasServer) -> None:

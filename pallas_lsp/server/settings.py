@@ -21,6 +21,8 @@ from pallas_lsp.server.logs import LEVELS
 
 SECTION = "pallas-lsp"
 _STAGES = ("read", "trace", "lower")
+_LONGEST = 500_000
+"""Characters of a file that is checked: while the parser reads a longer one, requests wait for more than a second."""
 SEVERITIES = ("off", "error", "warning", "information", "hint")
 _OF_EXTENSIONS = {"path", "importStrategy", "trace", "enable"}
 """Read by editor extensions, not here."""
@@ -59,6 +61,7 @@ class FolderSettings:
             confirm=self.confirm,
             figures=True,
             kept=Path(platformdirs.user_cache_dir("pallas-lsp")) / "results" if self.keep_results else None,
+            longest=_LONGEST,
         )
 
     def severity(self, rule: str) -> str | None:

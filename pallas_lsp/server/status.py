@@ -97,9 +97,11 @@ class StatusReporter:
     def _log(self, result: Result, message: str) -> None:
         lines = [f"{Path(result.owner).name}: {message}"]
         for status in result.launches:
+            line = f"  line {status.launch.location.range.start.line + 1}: {status.launch.api}"
             if not status.captures:
-                place = status.launch.location.range.start.line + 1
-                lines.append(f"  line {place}: {status.launch.api} was not reached: {status.reason or 'no driver'}")
+                lines.append(f"{line} was not reached: {status.reason or 'no driver'}")
+            elif status.reason:
+                lines.append(f"{line} was checked with assumed types: {status.reason}")
         lines += [f"  {problem.message}. {problem.remedy}".rstrip() for problem in result.problems]
         text = "\n".join(lines)
         if self._logged.get(result.owner) != text:  # typing would repeat it
@@ -125,6 +127,8 @@ def summary(result: Result, *, trusted: bool) -> str:
     """One line on how far a document's kernels were checked."""
     if not result.parsed:
         return "The text does not parse; the results are those of the last text that did"
+    if any(problem.kind == "too-long" for problem in result.problems):
+        return "The file is too long to be checked"
     found, reached = len(result.launches), result.reached
     if not result.ran:
         return "The code stops before it reaches a kernel; the results are those of the last text that reached one"

@@ -50,7 +50,8 @@ def preimport() -> None:
         # Full tracebacks, with the user's frames in them, are what faults are located by.
         importlib.import_module("jax").config.update("jax_traceback_filtering", "off")
     if os.environ.get("JAX_PLATFORMS") == "cpu":
-        _pretend_cuda()
+        with contextlib.suppress(Exception):  # a jax that is too old, which the engine will say
+            _pretend_cuda()
 
 
 class _CudaVersions:

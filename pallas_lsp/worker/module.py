@@ -134,7 +134,8 @@ def expected_failures(tree: ast.Module, path: str) -> list[tuple[str, int, int]]
 def module_name(path: str) -> tuple[str, str]:
     """Dotted name of a file and the folder that must be on ``sys.path`` for it."""
     folder, file = os.path.split(os.path.abspath(path))
-    names = [] if file == "__init__.py" else [os.path.splitext(file)[0]]
+    # A dot in a file's name would make it a module of a package; nobody imports such a file by its name.
+    names = [] if file == "__init__.py" else [os.path.splitext(file)[0].replace(".", "_")]
     while os.path.exists(os.path.join(folder, "__init__.py")):
         folder, name = os.path.split(folder)
         names.insert(0, name)

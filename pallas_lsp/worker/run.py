@@ -33,7 +33,8 @@ from .session import Emit, Session
 def execute(params: dict[str, Any], emit: Emit) -> None:
     """Carry out a ``run`` request (docs/protocol.md); what is found is emitted, nothing is returned."""
     path = params["path"]
-    documents = dict(params.get("documents") or {})
+    # An editor may leave the byte order mark in a text, which is no part of the program.
+    documents = {path: text.removeprefix("\ufeff") for path, text in (params.get("documents") or {}).items()}
     if path not in documents:
         import tokenize
 
