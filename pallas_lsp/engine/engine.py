@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pallas_lsp.engine.absent import with_stand_ins
 from pallas_lsp.engine.elsewhere import Elsewhere, unreached
+from pallas_lsp.engine.environment import EnvironmentWatch
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
 from pallas_lsp.engine.judge import judge
@@ -65,6 +66,9 @@ class Engine:
         self._runner = Runner(self.settings, self._pool, self._threads, self._log)
         self._elsewhere = Elsewhere(self._threads, self._log)
         self._confirmations: Confirmations | None = None
+        self.on_environment_change: Callable[[], None] = lambda: None
+        """Called when packages or an interpreter changed, so that what was checked may be otherwise now."""
+        self._environments = EnvironmentWatch(self.interpreter, self._pool, self._environment_changed)
 
     async def check(
         self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
@@ -75,6 +79,8 @@ class Engine:
         returned too.  Cancelling the task ends the run.  With ``run`` False the file is only read: none of its code
         is executed.
         """
+        if run and not self._closed:
+            self._environments.checked(os.path.dirname(path), path, snapshot.roots)  # noqa: PTH120
         async with self._jobs:
             check = _Check(self, snapshot, os.path.abspath(path), on_report)  # noqa: PTH100 - links stay as they are
             report = await check.run(execute=run)
@@ -104,7 +110,7 @@ class Engine:
             self._confirmations = Confirmations(self.settings.confirm, self.settings, self._log)
         loop = asyncio.get_running_loop()
         try:
-            reading = await loop.run_in_executor(self._threads, read, snapshot, path)
+            reading = await loop.run_in_executor(self._threads, read, snapshot, path, self.settings.longest)
             drivers = reading.drivers + await self._elsewhere.known(snapshot, path)
             if not drivers or report.stage is Stage.READ:
                 return Confirmation(report)
@@ -119,7 +125,7 @@ class Engine:
         """What the kernel of a launch became, and why there is nothing or not all to see; runs the file's code."""
         loop = asyncio.get_running_loop()
         try:
-            reading = await loop.run_in_executor(self._threads, read, snapshot, path)
+            reading = await loop.run_in_executor(self._threads, read, snapshot, path, self.settings.longest)
             drivers = reading.drivers + await self._elsewhere.known(snapshot, path)
             python = self.interpreter(path, snapshot.roots)
             await self._pool.info(python)
@@ -161,9 +167,13 @@ class Engine:
         """The interpreter that runs a file; raises WorkerUnavailable."""
         return find_interpreter(path, roots, self.settings.python)
 
+    def _environment_changed(self) -> None:
+        self.on_environment_change()
+
     async def aclose(self) -> None:
         """End all workers and what they started."""
         self._closed = True
+        self._environments.end()
         if self._confirmations is not None:
             await self._confirmations.aclose()
         await self._pool.close()
@@ -188,7 +198,9 @@ class _Check:
         if self.engine._closed:
             return self._report(Stage.READ, problems=(_ENDING.problem(),))
         try:
-            reading = await loop.run_in_executor(self.engine._threads, read, self.snapshot, self.path)
+            reading = await loop.run_in_executor(
+                self.engine._threads, read, self.snapshot, self.path, self.engine.settings.longest
+            )
         except CannotRead as error:
             return self._report(Stage.READ, problems=(error.problem,))
         except Exception as error:  # nothing that a file holds may end the server

@@ -32,6 +32,7 @@ from pallas_lsp.server.notebooks import SYNC, Notebooks
 from pallas_lsp.server.progress import ProgressBars
 from pallas_lsp.server.results import Results
 from pallas_lsp.server.scheduler import Scheduler
+from pallas_lsp.server.settings import FolderSettings
 from pallas_lsp.server.status import StatusReporter
 from pallas_lsp.server.sweep import Sweep
 from pallas_lsp.server.trust import TrustStore
@@ -59,7 +60,7 @@ class PallasServer(LanguageServer):
         self.publisher = Publisher(self.documents, self.results, self._send_diagnostics)
         self.configuration = Configuration(self.documents, self.workspace_configuration_async)
         self.consent = Consent(store or TrustStore(), self.window_show_message_request_async)
-        self.engines = Engines(make)
+        self.engines = Engines(make, self._environment_changed)
         self.bars = ProgressBars(self.window_work_done_progress_create_async, self.progress)
         self.status = StatusReporter(self.protocol.notify, self.window_show_message)
         self.dependents = Dependents(self.documents)
@@ -127,6 +128,9 @@ class PallasServer(LanguageServer):
         logs.add(self._log_handler)
         if console is not None:
             logs.remove(console)
+
+    def _environment_changed(self, settings: FolderSettings) -> None:
+        self.checker.check_settings(settings)
 
     def _refresh_lenses(self) -> None:
         if self.client.refreshes_lenses:

@@ -224,6 +224,11 @@ class Checker:
     def check_all(self) -> None:
         self.check_documents([document.path for document in self._documents.all()])
 
+    def check_settings(self, settings: FolderSettings) -> None:
+        """Check the open documents with these settings again: the environment that they share has changed."""
+        logger.info("The Python environment has changed; the open files are checked again.")
+        self.check_documents([d.path for d in self._documents.all() if self._configuration.of(d.path) == settings])
+
     def check_documents(self, paths: list[str]) -> None:
         for path in paths:
             document = self._documents.at(path)

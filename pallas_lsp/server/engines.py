@@ -22,6 +22,8 @@ OnReport = Callable[[Report], None]
 class EngineLike(Protocol):
     """What the server asks of an engine (``pallas_lsp.engine.Engine``; tests bring their own)."""
 
+    on_environment_change: Callable[[], None]
+
     async def check(
         self, snapshot: Snapshot, path: str, on_report: OnReport | None = None, *, run: bool = True
     ) -> Report: ...
@@ -49,13 +51,17 @@ EngineFactory = Callable[[FolderSettings], EngineLike]
 
 
 class Engines:
-    def __init__(self, make: EngineFactory) -> None:
+    """``changed(settings)`` is called when the Python environment of an engine did."""
+
+    def __init__(self, make: EngineFactory, changed: Callable[[FolderSettings], None]) -> None:
         self._make = make
+        self._changed = changed
         self._engines: dict[FolderSettings, EngineLike] = {}
 
     def get(self, settings: FolderSettings) -> EngineLike:
         if settings not in self._engines:
-            self._engines[settings] = self._make(settings)
+            self._engines[settings] = engine = self._make(settings)
+            engine.on_environment_change = lambda: self._changed(settings)
         return self._engines[settings]
 
     async def keep(self, settings: set[FolderSettings]) -> None:
