@@ -55,7 +55,8 @@ class EnvironmentWatch:
             for folder, place in self._places.items():
                 now, before = self._state(*place), self._states.get(folder, {})
                 self._states[folder] = now
-                # What was not known of before (the first worker tells where its packages are) did not change.
+                # What is looked at for the first time counts as the worker found it, which may have failed by then.
+                before = {**self._pool.watched(str(now[""])), **before}
                 moved = moved or any(name in before and before[name] != value for name, value in now.items())
             if restless and not moved:
                 self._changed()

@@ -28,6 +28,7 @@ RUN_KINDS = {
     "out-of-memory": "the run needed more memory than its limit",
     "crashed": "the process that ran the file was ended by a signal",
     "exited": "the file ended the process itself (os._exit)",
+    "no-folder": "no temporary folder could be made for the run",
     "driver-stopped": "a file without launches of its own did not get to those that it imports",
     "internal-error": "a fault of ours",
 }

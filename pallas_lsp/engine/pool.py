@@ -104,6 +104,11 @@ class Pool:
         slot = self._slots.get(python)
         return _stamps(slot.watched if slot is not None else [python])
 
+    def watched(self, python: str) -> dict[str, int]:
+        """The same as it was when a worker of the interpreter was started last."""
+        slot = self._slots.get(python)
+        return slot.watched if slot is not None else {}
+
     def prepare(self, python: str) -> None:
         """Start a worker for a later run; what goes wrong shows then."""
         slot = self._slot(python)

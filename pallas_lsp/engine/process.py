@@ -26,7 +26,7 @@ PROGRAM = str(Path(__file__).resolve().parent.parent / "worker")
 _GRACE = 2.0
 _SCRATCH = "pallas-lsp-"
 _TOO_LONG = "took more processor time than its limit"
-_CODES = {1: "crashed", 2: "cancelled", 3: "out-of-memory", 4: "exited"}
+_CODES = {1: "crashed", 2: "cancelled", 3: "out-of-memory", 4: "exited", 6: "no-folder"}
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 
@@ -127,7 +127,7 @@ class Worker:
         self.forks = answer.get("mode") == "fork"
         if not self.forks and answer.get("mode_reason"):
             self._log(f"each check uses up a process of its own: {answer['mode_reason']}")
-        self._watched = {path: changed(path) for path in answer.get("watch") or ()}
+        self._watched = {str(path): int(stamp) for path, stamp in dict(answer.get("watch") or {}).items()}
 
     def _no_handshake(self, reason: str) -> WorkerUnavailable:
         if self._unasked.get("code") == 5:

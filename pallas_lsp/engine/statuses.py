@@ -188,6 +188,10 @@ def problem_of(failure: Failure, path: str, where: Location | None) -> Problem:
             f"{doing} ended the process: it {error.message}",
             "Keep os._exit and the like out of what a check runs (the top level, the main block, tests).",
         ),
+        "no-folder": (
+            f"{doing} {error.message}",
+            "Make room there, or name another folder as TMPDIR in the setting 'environment'.",
+        ),
         "internal-error": (
             f"{doing} failed through a fault of Pallas LSP: {error.message}",
             "Please report it, with the log and the file if you may share them.",

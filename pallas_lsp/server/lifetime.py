@@ -51,6 +51,20 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+async def _end_of(pid: int) -> None:
+    """Wait for the end of a process, also of one that nobody reaps; raises OSError where the system does not tell."""
+    if sys.platform != "linux":
+        raise NotImplementedError
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = os.pidfd_open(pid)
+    try:
+        loop.add_reader(descriptor, ended.set)
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
 async def watch_client(pid: int, stop: Callable[[str], None], seconds: float = POLL_SECONDS) -> None:
     """Call ``stop`` when the client's process is gone.
 
@@ -59,8 +73,11 @@ async def watch_client(pid: int, stop: Callable[[str], None], seconds: float = P
     if pid <= 0 or not is_alive(pid):
         logger.info("The client's process %d is not visible from here; the server ends with its input instead.", pid)
         return
-    while is_alive(pid):
-        await asyncio.sleep(seconds)
+    try:
+        await _end_of(pid)
+    except (OSError, AttributeError, NotImplementedError):  # the system does not tell: look
+        while is_alive(pid):
+            await asyncio.sleep(seconds)
     stop(f"the client's process {pid} is gone")
 
 

@@ -84,6 +84,7 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
     if params.get("nice"):
         limits.stand_back(int(params["nice"]))
     compat.quiet_environment()
+    before = {folder: _changed(folder) for folder in _package_folders()}
     compat.preimport()
     for name in params.get("preimport") or ():
         try:
@@ -97,7 +98,7 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
         from . import compiling
 
         compiling.warm()
-    return {**compat.worker_info(), "mode": mode, "mode_reason": why, "pid": os.getpid(), "watch": _watched()}
+    return {**compat.worker_info(), "mode": mode, "mode_reason": why, "pid": os.getpid(), "watch": _watched(before)}
 
 
 def _mode() -> tuple[str, str]:
@@ -113,20 +114,31 @@ def _mode() -> tuple[str, str]:
 _OF_PALLAS = ("_src/pallas", "experimental/pallas", "experimental/mosaic")
 
 
-def _watched() -> list[str]:
+def _package_folders() -> set[str]:
+    return {folder for name in ("purelib", "platlib") if (folder := sysconfig.get_path(name))}
+
+
+def _watched(before: dict[str, int]) -> dict[str, int]:
     """What changes when packages are installed or removed: this process then has the old ones.
 
-    Of a jax that is no installed package, but somebody's checkout, the files of Pallas too.
+    Of a jax that is no installed package, but somebody's checkout, the files of Pallas too.  ``before``: when the
+    folders of packages had changed last before this process imported anything; an installation may go on meanwhile.
     """
-    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    watched = {folder for folder in installed if folder and Path(folder).is_dir()}
+    watched: set[str] = set()
     file = getattr(sys.modules.get("jax"), "__file__", None)
     if file:
         jax = Path(file).parent
         watched.add(str(jax.parent))
         if "site-packages" not in jax.parts and "dist-packages" not in jax.parts:
             watched.update(str(each) for part in _OF_PALLAS for each in (jax / part).rglob("*.py"))
-    return sorted(watched)
+    return {**{path: _changed(path) for path in sorted(watched)}, **before}
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def perform(params: dict[str, Any], emit: Emit) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:

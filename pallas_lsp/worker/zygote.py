@@ -123,8 +123,9 @@ class Zygote:
         """Have a child carry out a run: the one that waits for it, else a new one."""
         try:
             folder = tempfile.mkdtemp(prefix=scratch.PREFIX)
-        except OSError as reason:
-            self._refuse(request, reason)
+        except OSError as reason:  # a full disk, or one that nobody may write to
+            text = f"needs a temporary folder, which could not be made: {reason.strerror}: {tempfile.gettempdir()}"
+            self._writer.fail(request, stream.error(stream.NO_FOLDER, text))
             return
         child, self._spare = (self._spare, None) if self._spare and self._spare.ready() else (None, self._spare)
         child = child or self._new_child()
