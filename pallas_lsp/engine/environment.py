@@ -34,9 +34,10 @@ class EnvironmentWatch:
         self._task: asyncio.Task[None] | None = None
 
     def checked(self, folder: str, path: str, roots: tuple[str, ...]) -> None:
-        """A file of a folder is being checked: from now on its environment counts."""
+        """A file of a folder is about to be checked: what changes from now on, its check may not have seen."""
         self._places[folder] = (path, roots)
         self._places.move_to_end(folder)
+        self._states[folder] = self._state(path, roots)
         while len(self._places) > _MOST:
             gone, _ = self._places.popitem(last=False)
             self._states.pop(gone, None)

@@ -20,6 +20,8 @@ class Environment:
         self.jax_python = scene.jax_python
         make = [self.jax_python, "-m", "venv", "--without-pip", str(self.folder)]
         subprocess.run(make, check=True, capture_output=True)
+        ask = [self.jax_python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+        self.jax = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
 
     @property
     def packages(self) -> Path:
@@ -27,9 +29,7 @@ class Environment:
         return found
 
     def install_jax(self) -> None:
-        ask = [self.jax_python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-        answer = subprocess.run(ask, check=True, capture_output=True, text=True)
-        (self.packages / "jax.pth").write_text(answer.stdout)
+        (self.packages / "jax.pth").write_text(self.jax)
 
     def install_module(self, name: str, text: str) -> None:
         (self.packages / f"{name}.py").write_text(text)
@@ -75,9 +75,11 @@ def old_jax(scene: Scene) -> Steps:
 
 @FAULTS.add("there is no interpreter where the setting says, until it is made", "there is no Python at .*/env")
 def no_interpreter(scene: Scene) -> Steps:
+    environment = Environment(scene, "elsewhere")
+    environment.install_jax()
     _with(scene, scene.folder / "env")
     yield
-    Environment(scene).install_jax()
+    environment.folder.rename(scene.folder / "env")
 
 
 @FAULTS.add(

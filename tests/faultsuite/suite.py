@@ -89,7 +89,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def _beat(self) -> None:
-        while not self._over.wait(self.SECONDS):
+        while True:
             number = len(self._sent)
             name = f"beat {id(self)} {number}"
             self._sent[name] = time.monotonic()
@@ -97,6 +97,8 @@ class Heartbeat:
             try:
                 self._editor.send(id=name, method=self._METHODS[number % 2], params=params)
             except OSError:  # the server is gone; what waits for it will say so
+                return
+            if self._over.wait(self.SECONDS):
                 return
 
     @contextmanager
@@ -115,7 +117,12 @@ class Heartbeat:
             since = self._editor.history[self._first :]
             return {m["id"]: when for when, m in since if m.get("id") in self._sent and "result" in m}
 
-        found = self._editor.until(lambda: got if len(got := answers()) == len(self._sent) else None, PATIENCE)
+        try:
+            found = self._editor.until(lambda: got if len(got := answers()) == len(self._sent) else None, PATIENCE)
+        except AssertionError:
+            missing = self._sent.keys() - answers().keys()
+            said = [m for _, m in self._editor.history[self._first :] if m.get("id") in missing]
+            raise AssertionError(f"{len(missing)} of {len(self._sent)} requests have no answer: {said}") from None
         return max(when - self._sent[name] for name, when in found.items())
 
 
