@@ -22,6 +22,6 @@ def test_a_checkout_of_jax_is_watched_file_by_file(
     jax = types.ModuleType("jax")
     jax.__file__ = str(package / "__init__.py")
     monkeypatch.setitem(sys.modules, "jax", jax)
-    watched = service._watched()
+    watched = service._watched({})
     assert str(package.parent) in watched
     assert (str(lowering) in watched) is not installed
