@@ -37,7 +37,8 @@ class EnvironmentWatch:
         """A file of a folder is about to be checked: what changes from now on, its check may not have seen."""
         self._places[folder] = (path, roots)
         self._places.move_to_end(folder)
-        self._states[folder] = self._state(path, roots)
+        if folder not in self._states:  # a later check, of a fix perhaps, must not hide a change from those before
+            self._states[folder] = self._state(path, roots)
         while len(self._places) > _MOST:
             gone, _ = self._places.popitem(last=False)
             self._states.pop(gone, None)
