@@ -56,7 +56,7 @@ class EnvironmentWatch:
             moved = False
             for folder, place in self._places.items():
                 now, before = self._state(*place), self._states.get(folder, {})
-                self._states[folder] = now
+                self._states[folder] = {**before, **now}  # while a worker starts, less is known
                 # What is looked at for the first time counts as the worker found it, which may have failed by then.
                 before = {**self._pool.watched(str(now[""])), **before}
                 moved = moved or any(name in before and before[name] != value for name, value in now.items())
