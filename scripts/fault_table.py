@@ -51,7 +51,7 @@ since nobody read it. "Recovered" counts from the end of the cause: the edit tha
 installed, the file that is back; at the end of a session, until no process was left.
 
 Made by `python scripts/fault_table.py` on {date}: {cores} cores, Python {python}, jax {jax}; other programs kept
-{load:.1f} of the cores busy when it began.
+{load:.1f} of the cores busy when it began, and the limits of that run were {factor:g} times those above.
 """
 _COLUMNS = "| fault | what the user saw | slowest answer | recovered in |\n|---|---|---|---|\n"
 
@@ -87,7 +87,7 @@ def measure(arguments: list[str]) -> tuple[int, dict[str, dict[str, Any]]]:
 def page(rows: dict[str, dict[str, Any]], jax: str, load: float) -> str:
     named = {"answer": ANSWER_SECONDS, "recovery": RECOVERY_SECONDS, "beside": slack(beside=True), "slack": SLACK}
     python = ".".join(map(str, sys.version_info[:3]))
-    where = {"cores": os.cpu_count(), "python": python, "jax": jax, "load": load}
+    where = {"cores": os.cpu_count(), "python": python, "jax": jax, "load": load, "factor": slack()}
     parts = [_HEAD.format(**named, **where, date=datetime.date.today())]
     for faults in all_faults():
         parts.append(f"\n## {faults.group}\n{_COLUMNS}")
