@@ -154,7 +154,7 @@ def _mentions(snapshot: Snapshot, file: str, weights: dict[str, int]) -> dict[st
     except (OSError, ValueError, SyntaxError):
         return {}
     helpers: dict[str, set[str]] = {}
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("test"):
             helpers.setdefault(node.name, set()).update(_names(node))
 

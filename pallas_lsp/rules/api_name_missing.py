@@ -103,7 +103,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 def _uses(syntax: Syntax) -> Iterable[tuple[ast.Attribute | ast.alias, str]]:
     """Every ``pl.name`` and imported name, with its canonical dotted name."""
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
             dotted = syntax.dotted(node)
             owner = dotted.rpartition(".")[0] if dotted is not None else ""
@@ -115,7 +115,7 @@ def _uses(syntax: Syntax) -> Iterable[tuple[ast.Attribute | ast.alias, str]]:
 
 
 def _imports(syntax: Syntax) -> Iterable[tuple[ast.alias, str]]:
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         if isinstance(node, ast.Import):
             yield from ((alias, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

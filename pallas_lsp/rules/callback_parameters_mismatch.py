@@ -173,7 +173,7 @@ def _function(line: Line, arity: Arity) -> Function | None:
         fitting = [f for f in fitting if len(positional(f)) == arity.takes] or fitting
     if fitting:
         return fitting[0]
-    defined = [n for n in ast.walk(syntax.tree) if isinstance(n, FUNCTIONS) and getattr(n, "name", "<lambda>") == name]
+    defined = [n for n in syntax.nodes if isinstance(n, FUNCTIONS) and getattr(n, "name", "<lambda>") == name]
     return defined[0] if len(defined) == 1 else None
 
 

@@ -56,7 +56,7 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
     del context
     if "BlockSpec" not in syntax.text:
         return
-    for call in ast.walk(syntax.tree):
+    for call in syntax.nodes:
         if not isinstance(call, ast.Call) or not _is_block_spec(syntax, call):
             continue
         index_map = syntax.argument(call, 1, "index_map")

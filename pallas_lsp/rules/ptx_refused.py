@@ -69,7 +69,7 @@ def _assembly(fault: Fault, context: Context, named: list[str]) -> Location | No
         return None
     path, syntax, function = body
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    helpers = [n for n in ast.walk(syntax.tree) if isinstance(n, FUNCTIONS) and getattr(n, "name", "") in used]
+    helpers = [n for n in syntax.nodes if isinstance(n, FUNCTIONS) and getattr(n, "name", "") in used]
     for root in (function, *helpers, syntax.tree):
         for node in ast.walk(root):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _holds(node.value, named):

@@ -57,7 +57,7 @@ def read(path: str, syntax: Syntax, _: Context) -> Iterator[Finding]:
     """The types of a file that are written like that."""
     if "pallas" not in syntax.text:
         return
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         wrong = _wrong(path, syntax, node) if isinstance(node, ast.Call) else None
         if wrong is not None:
             location, message, fix = wrong

@@ -56,7 +56,7 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
     """The calls of a file with arguments that its jax does not take."""
     if "pallas" not in syntax.text:
         return
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         if isinstance(node, ast.Call) and not guarded(syntax, node):
             yield from _wrong(path, syntax, node, context)
 

@@ -56,7 +56,7 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
     del context
     if "pallas" not in syntax.text:
         return
-    for statement in ast.walk(syntax.tree):
+    for statement in syntax.nodes:
         array = _updated(statement.value) if isinstance(statement, ast.Expr) else None
         if array is None or not isinstance(statement, ast.Expr) or not _is_array(syntax, array):
             continue

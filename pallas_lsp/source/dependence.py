@@ -144,8 +144,10 @@ class _Groups:
         if len(self._others) > _MOST_FILES or len({driver.id for driver in drivers}) < len(drivers):
             return False
         texts = [*(module.syntax.text for module in self._modules.values()), *self._others.values()]
-        return not any(word in text for text in texts for word in _SHARED_LIBRARIES) and not any(
-            keeps_state(text) for text in texts
+        if any(word in text for text in texts for word in _SHARED_LIBRARIES):
+            return False
+        return not any(module.keeps_state for module in self._modules.values()) and not any(
+            keeps_state(text) for text in self._others.values()
         )
 
     def _whole(self, drivers: Sequence[Driver]) -> Group:

@@ -128,7 +128,7 @@ def _launching_imports(snapshot: Snapshot, path: str, syntax: Syntax, imported: 
             for binding in bindings:
                 if binding.imported and _launches(snapshot, path, binding, imported):
                     found.add(name)
-    for node in ast.walk(syntax.tree):  # ``from kernels import *`` binds names that cannot be seen here
+    for node in syntax.nodes:  # ``from kernels import *`` binds names that cannot be seen here
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             module = "." * node.level + (node.module or "")
             for file in resolve(snapshot, path, module):

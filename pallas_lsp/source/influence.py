@@ -28,8 +28,8 @@ class Influence:
     def __init__(self, syntax: Syntax, changed: Sequence[Range]) -> None:
         self.syntax = syntax
         self.changed = tuple(changed)
-        self._statements = [n for n in ast.walk(syntax.tree) if isinstance(n, ast.stmt)]
-        self._calls = [n for n in ast.walk(syntax.tree) if isinstance(n, ast.Call)]
+        self._statements = [n for n in syntax.nodes if isinstance(n, ast.stmt)]
+        self._calls = [n for n in syntax.nodes if isinstance(n, ast.Call)]
         self.names: Names = set()
         self._first()
         for _ in range(_ROUNDS):
@@ -77,7 +77,7 @@ class Influence:
         for call in self._calls:
             if self._touched(call):
                 self._hand_over(call, self._touched)
-        for node in ast.walk(self.syntax.tree):
+        for node in self.syntax.nodes:
             if isinstance(node, ast.Lambda) and self._touched(node.body):
                 self._result(node)
 
@@ -112,7 +112,7 @@ class Influence:
         for call in self._calls:
             if self._reads(call):
                 self._hand_over(call, self._reads)
-        for node in ast.walk(self.syntax.tree):
+        for node in self.syntax.nodes:
             if isinstance(node, ast.Lambda) and self._reads(node.body):
                 self._result(node)
         return len(self.names) > before

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from pallas_lsp.source.definitions import bound_names
-from pallas_lsp.source.free_names import DEFINITIONS, free_names, parameter_names
+from pallas_lsp.source.free_names import DEFINITIONS
 from pallas_lsp.source.launches import launch_nodes
+from pallas_lsp.source.state import is_dynamic
+from pallas_lsp.source.statement_facts import Facts, facts, heads
 from pallas_lsp.source.syntax import Syntax
 from pallas_lsp.source.toplevel import WRAPPERS, is_main_block
 from pallas_lsp.source.units import Unit, statements, units
@@ -30,15 +31,16 @@ class Module:
         self.main = [number for number, each in enumerate(self.statements) if id(each) in inside]
         self.binders: dict[str, list[int]] = {}
         self.imports: dict[str, list[tuple[str, str | None]]] = {}
-        for number, statement in enumerate(self.statements):
-            for name in bound_names(statement):
+        both = zip(self.units, self.statements, strict=True)
+        self._facts = [facts(unit.tokens.digest, statement) for unit, statement in both]
+        for number, known in enumerate(self._facts):
+            for name in known.bound:
                 self.binders.setdefault(name, []).append(number)
-            for name, module, wanted in _imports(statement):
+            for name, module, wanted in known.imports:
                 self.binders.setdefault(name, []).append(number)
                 self.imports.setdefault(name, []).append((module, wanted))
         for name, number in _given_away([(number, self.statements[number]) for number in self.main]):
             self.binders.setdefault(name, []).append(number)
-        self._read: dict[int, frozenset[str]] = {}
 
     @cached_property
     def base(self) -> list[int]:
@@ -48,8 +50,7 @@ class Module:
             if number in self.main or _inert(statement):
                 continue
             if isinstance(statement, DEFINITIONS):
-                heads = {node for part in _heads(statement) for node in ast.walk(part)}
-                if not heads.isdisjoint(self._launches):
+                if any(node in self._launches for part in heads(statement) for node in ast.walk(part)):
                     found.add(number)
             elif number not in self.wrapping:
                 found.add(number)
@@ -80,34 +81,31 @@ class Module:
         return {number for number, statement in enumerate(self.statements) if statement in around}
 
     def reads(self, number: int) -> frozenset[str]:
-        """The names that a statement takes from around it; a test's and a fixture's parameters are fixtures."""
-        if number not in self._read:
-            statement = self.statements[number]
-            names = free_names(statement)
-            for node in ast.walk(statement):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    names |= _annotated(node)
-                    if node.name.startswith("test") or node.decorator_list:
-                        names |= parameter_names(node)
-                elif isinstance(node, ast.ClassDef):
-                    names |= {n.id for base in node.bases for n in ast.walk(base) if isinstance(n, ast.Name)}
-            self._read[number] = frozenset(names)
-        return self._read[number]
+        """The names that a statement takes from around it."""
+        return self._facts[number].reads
 
     @cached_property
     def evaluated(self) -> str:
-        """What definitions evaluate on import: decorators, defaults, annotations, class bodies."""
-        return "\n".join(ast.dump(node) for node in self._evaluated)
+        """What definitions evaluate on import, and the conditions of main blocks."""
+        blocks = [each.test for each in self.syntax.tree.body if is_main_block(each) and isinstance(each, ast.If)]
+        return "\n".join([*(each.evaluated for each in self._on_import), *map(ast.dump, blocks)])
+
+    @property
+    def _on_import(self) -> Iterator[Facts]:
+        main = set(self.main)
+        return (known for number, known in enumerate(self._facts) if number not in main)
 
     @cached_property
-    def _evaluated(self) -> list[ast.AST]:
-        body = self.syntax.tree.body
-        heads = [part for statement in body if isinstance(statement, DEFINITIONS) for part in _heads(statement)]
-        return heads + [each.test for each in body if is_main_block(each) and isinstance(each, ast.If)]
+    def _evaluated_names(self) -> frozenset[str]:
+        return frozenset().union(*(known.evaluated_names for known in self._on_import))
 
     @cached_property
-    def _evaluated_names(self) -> set[str]:
-        return {n.id for part in self._evaluated for n in ast.walk(part) if isinstance(n, ast.Name)}
+    def keeps_state(self) -> bool:
+        """Whether a function of the file changes what other calls of it see, or may do so."""
+        assigned: frozenset[str] = frozenset().union(*(known.assigned for known in self._facts))
+        return is_dynamic(self.syntax.text) or any(
+            known.changes or not assigned.isdisjoint(known.changed_objects) for known in self._facts
+        )
 
 
 def _given_away(statements: list[tuple[int, ast.stmt]]) -> Iterator[tuple[str, int]]:
@@ -138,28 +136,6 @@ def _is_class(called: ast.expr) -> bool:
     return name[:1].isupper() and name != "ShapeDtypeStruct"
 
 
-def _heads(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.ClassDef):
-        yield from (*node.bases, *node.keywords, *node.decorator_list)
-        for statement in node.body:
-            if isinstance(statement, DEFINITIONS):
-                yield from _heads(statement)
-            else:
-                yield statement
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        arguments = node.args
-        yield from (*node.decorator_list, *arguments.defaults, *(d for d in arguments.kw_defaults if d is not None))
-        yield from (a.annotation for a in ast.walk(arguments) if isinstance(a, ast.arg) and a.annotation is not None)
-        if node.returns is not None:
-            yield node.returns
-
-
-def _annotated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    parts = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
-    parts += [node.returns] if node.returns is not None else []
-    return {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
-
-
 def _inert(statement: ast.stmt) -> bool:
     """Whether executing a statement can neither fail nor do more than bind names to constants."""
     if isinstance(statement, ast.Assign):
@@ -183,15 +159,3 @@ def _number(value: ast.expr) -> bool:
     if isinstance(value, ast.BinOp):
         return _plain(value)
     return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
-
-
-def _imports(statement: ast.stmt) -> Iterator[tuple[str, str, str | None]]:
-    """(name that is bound, module, name in the module or None)"""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0], alias.name, None
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield alias.asname or alias.name, module, None if alias.name == "*" else alias.name

@@ -26,39 +26,51 @@ _CHANGING = frozenset(
 @lru_cache(maxsize=512)
 def keeps_state(text: str) -> bool:
     """Whether a function of the file changes globals, objects of the top level or other modules, or may do so."""
-    if _DYNAMIC.search(text):
+    if is_dynamic(text):
         return True
     try:
-        tree = parse(text).tree
+        body = parse(text).tree.body
     except (SyntaxError, ValueError):
         return True
-    assigned = {
-        name.id
-        for statement in tree.body
-        if not isinstance(statement, (*DEFINITIONS, ast.Import, ast.ImportFrom))
-        for name in ast.walk(statement)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-    }
-    return any(_changes(statement, assigned) for statement in tree.body)
+    found = [changes(statement) for statement in body]
+    assigned = set().union(*map(assigned_names, body))
+    return any(surely or not assigned.isdisjoint(objects) for surely, objects in found)
 
 
-def _changes(statement: ast.stmt, assigned: set[str]) -> bool:
+def is_dynamic(text: str) -> bool:
+    """Whether a text makes names from strings, or changes modules by name."""
+    return _DYNAMIC.search(text) is not None
+
+
+def assigned_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement of the top level assigns to."""
+    if isinstance(statement, (*DEFINITIONS, ast.Import, ast.ImportFrom)):
+        return set()
+    nodes = ast.walk(statement)
+    return {name.id for name in nodes if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+
+
+def changes(statement: ast.stmt) -> tuple[bool, frozenset[str]]:
+    """Whether functions in a statement change what others see, and which names' objects they change, if these are
+    assigned on the top level."""
     functions = [n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
     inside = {node for function in functions for node in ast.walk(function)}
     outer = free_names(statement) if inside else set()
     given = set().union(*map(parameter_names, functions)) - {"self", "cls"}
+    objects = set()
     for node in inside:
         if isinstance(node, ast.Global):
-            return True
+            return True, frozenset()
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if _root(node) in outer or (_of_an_object(node) and _root(node) in given):
-                return True
+                return True, frozenset()
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
             root, held = _root(node.func), node.func.value
-            shared = isinstance(held, ast.Attribute | ast.Name) and getattr(held, "attr", root) in _SETTINGS
-            if root in outer and (shared or root in assigned):
-                return True
-    return False
+            if root is not None and root in outer:
+                if isinstance(held, ast.Attribute | ast.Name) and getattr(held, "attr", root) in _SETTINGS:
+                    return True, frozenset()
+                objects.add(root)
+    return False, frozenset(objects)
 
 
 def _of_an_object(node: ast.Attribute | ast.Subscript) -> bool:

@@ -143,7 +143,7 @@ class Syntax(Tree):
             return True
         return any(
             f"{name}.".startswith(f"{backend[0]}.")
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Import | ast.ImportFrom)
             for name in _imported_names(node)
         )
@@ -260,7 +260,7 @@ class Syntax(Tree):
         if own is None:
             return []
         result = []
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Name) and node.id == identifier:
                 where = self.scope(node).lookup(identifier)
                 if where is not None and where[0] is own:

@@ -37,10 +37,16 @@ class Tree:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the user's strings are not ours to report
             self.tree = ast.parse(text.removeprefix("\ufeff"))
+        self.nodes: list[ast.AST] = [self.tree]
+        """All nodes, in the order of ``ast.walk``."""
         self._parents: dict[ast.AST, ast.AST] = {}
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
+        for node in self.nodes:
+            for name in node._fields:
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST):
+                        self._parents[child] = node
+                        self.nodes.append(child)
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -134,7 +140,7 @@ class Tree:
     def statement_at(self, line: int) -> ast.stmt | None:
         """The innermost statement that covers a 0-based line and, of several, starts first on it."""
         best: ast.stmt | None = None
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, ast.stmt):
                 continue
             own = self.lines.node_range(node)

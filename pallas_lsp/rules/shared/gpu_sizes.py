@@ -62,7 +62,7 @@ def resized(spot: Spot | None, index: int, old: int, new: int, why: str) -> Iter
 
 def everywhere(path: str, syntax: Syntax, old: int, new: int, why: str) -> Iterator[Fix]:
     """A fix that writes one number for another in a whole file: sizes that belong together are often repeated."""
-    found = [n for n in ast.walk(syntax.tree) if _is(n, old) and isinstance(n, ast.Constant) and not _tiles(syntax, n)]
+    found = [n for n in syntax.nodes if _is(n, old) and isinstance(n, ast.Constant) and not _tiles(syntax, n)]
     if not found or len(found) > _MOST:
         return
     edits = Editor(path, syntax)

@@ -208,7 +208,7 @@ def function_at(
             return inside[0]
     found = [
         node
-        for node in ast.walk(syntax.tree)
+        for node in syntax.nodes
         if isinstance(node, FUNCTIONS)
         and _starts_on(node, line)
         and (name == "<lambda>") == isinstance(node, ast.Lambda)

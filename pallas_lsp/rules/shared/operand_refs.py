@@ -153,7 +153,7 @@ def body_function(fault: Fault, context: Context) -> tuple[Function, Spot] | Non
     syntax = context.syntax(capture.body.path)
     if syntax is None:
         return None
-    for node in ast.walk(syntax.tree):
+    for node in syntax.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if first <= capture.body.line <= node.lineno and node.name == capture.body.name:

@@ -66,7 +66,7 @@ def expression_at(context: Context, frame: Frame, depth: int = _OUTSIDE) -> Spot
     if exact is not None:
         node = syntax.node_at(exact)
         return Spot(frame.path, syntax, node, depth) if isinstance(node, ast.expr) else None
-    calls = [n for n in ast.walk(syntax.tree) if isinstance(n, ast.Call) and n.lineno == frame.line]
+    calls = [n for n in syntax.nodes if isinstance(n, ast.Call) and n.lineno == frame.line]
     calls.sort(key=lambda call: (call.col_offset, -(call.end_col_offset or 0)))
     return Spot(frame.path, syntax, calls[0], depth) if calls else None
 

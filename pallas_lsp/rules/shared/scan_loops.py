@@ -169,9 +169,9 @@ def _stores_whole(store: ast.Assign) -> bool:
 
 
 def _fresh(syntax: Syntax, at: ast.AST, wanted: tuple[str, ...]) -> str:
-    taken = {n.id for n in ast.walk(syntax.tree) if isinstance(n, ast.Name)}
-    taken |= {n.arg for n in ast.walk(syntax.tree) if isinstance(n, ast.arg)}
-    taken |= {n.name for n in ast.walk(syntax.tree) if isinstance(n, ast.FunctionDef)}
+    taken = {n.id for n in syntax.nodes if isinstance(n, ast.Name)}
+    taken |= {n.arg for n in syntax.nodes if isinstance(n, ast.arg)}
+    taken |= {n.name for n in syntax.nodes if isinstance(n, ast.FunctionDef)}
     for name in wanted:
         if name not in taken and syntax.scope(at).lookup(name) is None:
             return name

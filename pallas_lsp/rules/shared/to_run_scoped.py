@@ -63,7 +63,7 @@ def _used_elsewhere(use: Use, function: Function) -> bool:
     if isinstance(function, ast.Lambda):
         given = use.body
         return isinstance(given, ast.Name) and len(_reads(use.syntax, given)) > 1
-    names = [n for n in ast.walk(use.syntax.tree) if isinstance(n, ast.Name) and n.id == function.name]
+    names = [n for n in use.syntax.nodes if isinstance(n, ast.Name) and n.id == function.name]
     reads = [n for n in names if use.syntax.value(n) is function]
     return len(reads) != 1
 
@@ -136,7 +136,7 @@ def _call_scoped(editor: Editor, use: Use) -> None:
 
 
 def _reads_of(syntax: Syntax, function: ast.FunctionDef) -> list[ast.Name]:
-    return [n for n in ast.walk(syntax.tree) if isinstance(n, ast.Name) and syntax.value(n) is function]
+    return [n for n in syntax.nodes if isinstance(n, ast.Name) and syntax.value(n) is function]
 
 
 def join_calls(editor: Editor, inner: ast.Call, outer: ast.Call) -> None:

@@ -129,7 +129,7 @@ def _shared(use: Use, function: Function) -> bool:
     """Whether something else than this use calls the body."""
     if use.form is Form.APPLIED or isinstance(function, ast.Lambda):
         return isinstance(use.body, ast.Name) and len(use.syntax.uses(use.body)) > 2
-    names = [n for n in ast.walk(use.syntax.tree) if isinstance(n, ast.Name) and n.id == function.name]
+    names = [n for n in use.syntax.nodes if isinstance(n, ast.Name) and n.id == function.name]
     return len([n for n in names if use.syntax.value(n) is function]) != 1
 
 
