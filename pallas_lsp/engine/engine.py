@@ -16,7 +16,7 @@ from pallas_lsp.engine.elsewhere import Elsewhere, unreached
 from pallas_lsp.engine.environment import EnvironmentWatch
 from pallas_lsp.engine.errors import WorkerUnavailable
 from pallas_lsp.engine.interpreter import find_interpreter
-from pallas_lsp.engine.judge import judge
+from pallas_lsp.engine.judge import judge, read_ahead
 from pallas_lsp.engine.log import Log
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.engine.pool import Pool
@@ -258,7 +258,10 @@ class _Check:
         reading = replace(reading, drivers=own)
         outcome = Outcome()
         if own:
-            outcome = await engine._runner.run(python, self.snapshot, self.path, own, reading.texts, on_traced)
+            ahead = partial(read_ahead, self.path, Context(self.snapshot, self.info))
+            outcome = await engine._runner.run(
+                python, self.snapshot, self.path, own, reading.texts, on_traced, meanwhile=ahead
+            )
         if outcome.died_in_import:
             return self._judged(reading, outcome, Stage.LOWER, final=True)
         if discovery and unreached(reading.launches, outcome):

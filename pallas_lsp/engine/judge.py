@@ -89,6 +89,13 @@ def _read(paths: Iterable[str], context: Context, known: Iterable[Finding]) -> l
     return found
 
 
+def read_ahead(path: str, context: Context) -> None:
+    """Read a text while its code runs: ``judge`` then finds what the rules say of it."""
+    syntax = context.syntax(path)
+    for rule in registry():
+        _contained(rule, partial(_reading, rule, path, syntax, context))
+
+
 def _reading(rule: Rule, path: str, syntax: Syntax | None, context: Context) -> list[Finding]:
     """What a rule reads in a text; the report of tracing and the final one ask for the same."""
     if rule.read is None or syntax is None:

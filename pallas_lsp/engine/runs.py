@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -68,9 +69,10 @@ class Runner:
         texts: Mapping[str, str],
         on_traced: OnTraced,
         more: Mapping[str, Any] = _NOTHING,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Outcome:
         """Execute the drivers.  ``texts``: the file and the workspace files that it imports.  ``more``: parameters of
-        the run.
+        the run.  ``meanwhile``: what is to be done in a thread while the code runs.
 
         What is known from an earlier run of the same code is not run again, wherever it stands now; nor is what killed
         a worker.
@@ -86,6 +88,10 @@ class Runner:
             plan = plan.anew(drivers)
         elif path in self._cut_short:
             plan = plan.entire(drivers)
+
+        if meanwhile is not None:
+            with contextlib.suppress(RuntimeError):  # the engine is ending
+                self._threads.submit(meanwhile)
 
         async def execute(plan: Plan) -> Outcome:
             def traced(outcome: Outcome) -> None:
