@@ -181,9 +181,14 @@ class Pool:
     def _refill(self, python: str, slot: _Slot) -> None:
         async def refill() -> None:
             async with slot.lock:
-                if slot.ready is None and not self._closing:
-                    with contextlib.suppress(WorkerUnavailable):
+                for again in (True, False):
+                    if slot.ready is not None or self._closing:
+                        return
+                    try:
                         slot.ready = await self._start(python, slot)
+                    except WorkerUnavailable as error:
+                        if not (again and "ended by SIG" in error.message):  # somebody killed it while it started
+                            return
 
         slot.refill = self._spawn(refill())
 
