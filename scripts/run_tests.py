@@ -97,7 +97,7 @@ def main() -> int:
         }
         failed += [name for name, command in lint.items() if not run(name, command)]
     jax_pythons = os.pathsep.join(str(env.interpreter(jax.environment)) for jax, _ in chosen)
-    tests = [python, "-m", "pytest", "-n", str(min(os.cpu_count() or 1, _MOST_PROCESSES)), "--dist", "loadgroup"]
+    tests = [python, "-m", "pytest", "-n", str(min(os.cpu_count() or 1, _MOST_PROCESSES))]
     # On a busy machine a process may miss a moment: what fails runs once more, and the summary shows how it failed.
     tests += ["--reruns", "1", "--max-suite-reruns", "10", "--rerun-show-tracebacks", *pytest_arguments]
     if options.editors:

@@ -6,7 +6,9 @@ makes them.
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,21 +29,29 @@ def pytest_report_header() -> str:
     return "jax: " + (", ".join(f"{each.version} ({each.python})" for each in found) or HINT)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of a file stay in one process, and so do those that share what is dear to make (``--dist loadgroup``)."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        folder = item.path.parent.name
-        shared = folder if folder == "editors" else "kernels" if _runs_shared_kernels(item) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(shared))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of a file stay in one process, and so do those that share what is dear to make (with ``-n``).
+
+    Groups by pytest-xdist's own marks are lost with pytest 9.2, which no longer reads the ids that they are written to.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid.partition("::")[0])
+
+    return Groups(config, log)
 
 
-def _runs_shared_kernels(item: pytest.Item) -> bool:
-    """Whether a test reads from the one run of all small kernels (tests/rules/gpu_check.py)."""
-    check = getattr(getattr(item, "module", None), "check", None)
-    return getattr(check, "__module__", "") == "gpu_check"
+@functools.cache
+def _group(file: str) -> str:
+    """What a file of tests shares with others: the editors, or the one run of all small kernels (gpu_check.py)."""
+    path = PROJECT / file
+    if path.parent.name == "editors":
+        return "editors"
+    text = path.read_text(encoding="utf-8")
+    return "kernels" if re.search(r"^from gpu_check import [^\n]*\bcheck\b", text, re.MULTILINE) else file
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
