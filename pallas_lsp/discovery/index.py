@@ -187,10 +187,10 @@ def _entry(text: str, path: str, changed: int, size: int) -> Entry:
     return Entry(changed, size, imported_modules(text), test, bool(_MAIN_BLOCK.search(text)))
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file of the cache; one that cannot be written is left out."""
+def write_atomically(path: Path, text: str, mode: int = 0o777) -> None:
+    """Write a file of the cache; one that cannot be written is left out.  ``mode``: of a new folder."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=mode, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
             file.write(text)
         Path(file.name).replace(path)

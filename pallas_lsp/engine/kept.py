@@ -61,9 +61,7 @@ class Kept:
         return part if isinstance(part, dict) else None
 
     def _write(self, folder: Path, key: str, text: str) -> None:
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(folder / f"{key}.json", text)
+        write_atomically(folder / f"{key}.json", text, mode=0o700)
         if not self._tidied:
             self._tidied = True
             _tidy(folder)

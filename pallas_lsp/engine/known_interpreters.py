@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -36,25 +35,24 @@ class KnownInterpreters:
         try:
             stored = json.loads(self._file(python).read_text(encoding="utf-8"))
             stamps = tuple((str(path), int(stamp)) for path, stamp in stored["stamps"])
-            if stored["executable"] != executable_stamp(python) or any(changed(path) != then for path, then in stamps):
+            if stored["executable"] != stamp(python) or any(changed(path) != then for path, then in stamps):
                 return None
             return Known(decode(stored["info"], WorkerInfo), stamps)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, python: str, info: WorkerInfo, stamps: Stamps) -> None:
-        stored = {"info": encode(info), "stamps": stamps, "executable": executable_stamp(python)}
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(self._file(python), json.dumps(stored))
+        stored = {"info": encode(info), "stamps": stamps, "executable": stamp(python)}
+        write_atomically(self._file(python), json.dumps(stored), mode=0o700)
 
     def _file(self, python: str) -> Path:
         return self._folder / f"python-{hashlib.sha256(f'{python} {self._setting}'.encode()).hexdigest()[:24]}.json"
 
 
-def executable_stamp(python: str) -> list[int]:
+def stamp(path: str) -> list[int]:
+    """What tells whether a file is what it was; nothing where it is not there."""
     try:
-        status = os.stat(python)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116 - many, at each check
     except OSError:
         return []
     return [status.st_mtime_ns, status.st_size]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from pallas_lsp.engine.codec import decode, encode
+from pallas_lsp.engine.known_interpreters import stamp
 from pallas_lsp.engine.outcome import Outcome
 from pallas_lsp.model import Capture, DriverOutcome, Fault
 from pallas_lsp.source.dependence import Group
@@ -159,11 +159,4 @@ def _thawed(value: Any, places: Places) -> Any:
 
 def _stamps(paths: Any) -> dict[str, list[int]]:
     """What tells whether files are what they were."""
-    found = {}
-    for path in sorted(paths):
-        try:
-            status = os.stat(path)  # noqa: PTH116 - many, at each check
-            found[path] = [status.st_mtime_ns, status.st_size]
-        except OSError:
-            found[path] = []
-    return found
+    return {path: stamp(path) for path in sorted(paths)}

@@ -54,7 +54,7 @@ def is_alive(pid: int) -> bool:
 async def _end_of(pid: int) -> None:
     """Wait for the end of a process, also of one that nobody reaps; raises OSError where the system does not tell."""
     if sys.platform != "linux":
-        raise NotImplementedError
+        raise OSError("this system does not tell of it")
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(pid)
     try:
@@ -75,7 +75,7 @@ async def watch_client(pid: int, stop: Callable[[str], None], seconds: float = P
         return
     try:
         await _end_of(pid)
-    except (OSError, AttributeError, NotImplementedError):  # the system does not tell: look
+    except (OSError, AttributeError):  # the system does not tell: look
         while is_alive(pid):
             await asyncio.sleep(seconds)
     stop(f"the client's process {pid} is gone")

@@ -29,8 +29,6 @@ _TEST = "pytest"
 """The kind of a test in another file."""
 _SHARED_LIBRARIES = ("ragged_dot",)
 """Functions of jax that launch kernels of their own: who calls them shares these."""
-
-
 _LEAVES = re.compile(r"exit|quit|SystemExit")
 """What ends a main block early."""
 
@@ -154,12 +152,7 @@ class _Groups:
         return self._group(drivers, {(m.path, u.number) for m in self._modules.values() for u in m.units})
 
     def _group(self, drivers: Sequence[Driver], nodes: set[Node]) -> Group:
-        digest = hashlib.sha256()
-        for module in self._modules.values():
-            digest.update(f"{module.path}\0{module.evaluated}\0".encode())
-        for path, text in self._others.items():
-            digest.update(f"{path}\0{_digest(text)}\0".encode())
-        digest.update(repr(self._missing).encode())
+        digest = self._of_all.copy()
         chosen = [self._modules[path].units[number] for path, number in sorted(nodes)]
         for unit in chosen:
             digest.update(f"{unit.path}\0{unit.tokens.digest}\0".encode())
@@ -197,6 +190,17 @@ class _Groups:
                 pending += new - found
                 found |= new
         return found, shares
+
+    @cached_property
+    def _of_all(self) -> hashlib._Hash:
+        """A digest of what all groups depend on."""
+        digest = hashlib.sha256()
+        for module in self._modules.values():
+            digest.update(f"{module.path}\0{module.evaluated}\0".encode())
+        for path, text in self._others.items():
+            digest.update(f"{path}\0{_digest(text)}\0".encode())
+        digest.update(repr(self._missing).encode())
+        return digest
 
     @cached_property
     def _missing(self) -> list[tuple[str, str, str]]:
