@@ -46,7 +46,7 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, related, related_spots, silent_finding, spot_of
-from pallas_lsp.rules.shared.start_statements import condition, start_value
+from pallas_lsp.rules.shared.start_statements import condition, start_value, when_of
 from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 
@@ -101,16 +101,12 @@ def _target(spot: Spot) -> Spot:
 
 def _condition(start: Spot, axes: Sequence[int]) -> Fix | None:
     """The condition around the start value made one on the right axes."""
-    syntax = start.syntax
-    for parent in syntax.ancestors(start.node):
-        for decorator in getattr(parent, "decorator_list", []):
-            if isinstance(decorator, ast.Call) and (syntax.called(decorator) or "").endswith(".when"):
-                if len(decorator.args) != 1 or decorator.keywords:
-                    return None
-                editor = Editor(start.path, syntax)
-                test = condition(editor, decorator, axes)
-                if test is None:
-                    return None
-                editor.replace(decorator.args[0], test)
-                return suggested(f"Store it where `{test}`", editor)
-    return None
+    test = when_of(start)
+    if test is None:
+        return None
+    editor = Editor(test.path, test.syntax)
+    text = condition(editor, test.node, axes)
+    if text is None:
+        return None
+    editor.replace(test.node, text)
+    return suggested(f"Store it where `{text}`", editor)

@@ -1,7 +1,8 @@
 """
 ## What it does
 Finds outputs of which a part belongs to no step of the grid: a grid that was rounded down, one with too few steps, an
-index map that leaves blocks out. And outputs that the body never stores to at all.
+index map that leaves blocks out. And outputs that the body never stores to, or only under conditions that are false in
+each step that has one of their blocks.
 
 ## Why it is wrong
 What no step writes holds garbage after the kernel. `rows // BLOCK` drops the rest: with 1000 rows and blocks of 128
@@ -19,7 +20,7 @@ grid=(pl.cdiv(rows, BLOCK),)
 
 ## Fix safety
 Rounding up is safe, and so is a store in place of an assignment to the ref's name; another number of steps is a
-suggestion.
+suggestion, and so is the last step in a condition that never holds.
 
 ## Applies to
 All backends; jax 0.10, 0.11 and 0.12. Outputs that an input is aliased to keep what the input had, and are left alone;
@@ -37,11 +38,23 @@ from pallas_lsp.model import Fault, Finding, Fix, Location, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.block_sizes import block_of
-from pallas_lsp.rules.shared.findings import safe
+from pallas_lsp.rules.shared.findings import safe, suggested
 from pallas_lsp.rules.shared.functions import head_location
 from pallas_lsp.rules.shared.grid_sizes import blocks_of, fitted, rounded_up
 from pallas_lsp.rules.shared.launches import launch_of
-from pallas_lsp.rules.shared.silent import checked, grid_element, map_element, narrow, parameter_at, silent_finding
+from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.silent import (
+    PALLAS,
+    checked,
+    grid_element,
+    map_element,
+    narrow,
+    parameter_at,
+    silent_finding,
+    spot_of,
+)
+from pallas_lsp.rules.shared.start_statements import when_of
+from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
 
@@ -54,6 +67,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     if fault.facts.get("stores") == 0:
         return _unstored(fault, context)
+    if fault.facts.get("stores") == "conditional":
+        return _unreached(fault, context)
     facts = fault.facts
     dimension, axis = int(facts["dimension"]), facts.get("axis")
     size, needed, length = facts["block"][dimension], facts["needed"], facts["shape"][dimension]
@@ -106,6 +121,47 @@ def _unstored(fault: Fault, context: Context) -> Finding:
     # One of several may be there for another variant of the kernel.
     severity = Severity.WARNING if fault.facts.get("outputs") == 1 else Severity.HINT
     return silent_finding(__name__, fault, context, where, text, fixes=fixes, severity=severity)
+
+
+def _unreached(fault: Fault, context: Context) -> Finding:
+    """All stores are in branches that no step with some block of the output takes."""
+    facts = fault.facts
+    store = spot_of(fault, context)
+    test = when_of(store) if store is not None else None
+    where = test.location if test is not None else context.locate(fault)
+    output = f"output {facts['index']}"
+    if facts.get("never"):
+        text = f"No step of the grid stores to {output}: this condition is false in all of them."
+    else:
+        text = (
+            f"Block {shape_text(facts['at'])} of {output} is never stored to: the condition is false in step "
+            f"{shape_text(facts['step'])} of the grid"
+        )
+        text += " and in all others with that block." if len(facts["grid"]) > len(facts["at"]) else "."
+    text += " What the launch returns for it is garbage."
+    fixes = [_last_step(test, facts["grid"])] if test is not None and facts.get("never") else []
+    others = [Related(narrow(store), "It would be stored here.")] if store is not None and test is not None else []
+    return silent_finding(__name__, fault, context, where, text, others, fixes)
+
+
+def _last_step(test: Spot, grid: list[int]) -> Fix | None:
+    """``pl.program_id(2) == n`` -> ``pl.program_id(2) == pl.num_programs(2) - 1``."""
+    node = test.node
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+        return None
+    index = test.syntax.value(node.left)
+    axis = index.args[0] if isinstance(index, ast.Call) and len(index.args) == 1 else None
+    known = isinstance(axis, ast.Constant) and axis.value in range(len(grid))
+    if not isinstance(index, ast.Call) or not known or axis is None:
+        return None
+    if not (test.syntax.called(index) or "").endswith(".program_id"):
+        return None
+    editor = Editor(test.path, test.syntax)
+    count = editor.spell(f"{PALLAS[0]}.num_programs", node, PALLAS)
+    if count is None:
+        return None
+    editor.replace(node.comparators[0], f"{count}({test.syntax.source(axis)}) - 1")
+    return suggested("Store it in the last step", editor)
 
 
 def _rebound(syntax: Syntax, function: Function, name: str) -> ast.Name | None:

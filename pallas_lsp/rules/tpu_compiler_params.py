@@ -89,7 +89,7 @@ def _lengthened(details: Details) -> Sequence[Fix]:
     if len(texts) != entries:
         return ()
     if axes > entries:
-        word = _arbitrary(spot.syntax.source(value.elts[0]) if value.elts else '"arbitrary"')
+        word = compiler_params.arbitrary(spot.syntax.source(value.elts[0]) if value.elts else '"arbitrary"')
         title, safety = "Let the other axes run in order", Safety.SAFE
         texts += [word] * (axes - entries)
     else:
@@ -100,14 +100,6 @@ def _lengthened(details: Details) -> Sequence[Fix]:
     brackets = "[]" if isinstance(value, ast.List) else "()"
     editor.replace(value, f"{brackets[0]}{inside}{brackets[1]}")
     return (Fix(title, editor.edits(), safety),)
-
-
-def _arbitrary(like: str) -> str:
-    """``arbitrary`` in the form in which another entry is written."""
-    if like[-1:] in "\"'":
-        return f"{like[-1]}arbitrary{like[-1]}"
-    stem, dot, name = like.rpartition(".")
-    return f"{stem}{dot}{'ARBITRARY' if name.isupper() else 'arbitrary'}" if dot else '"arbitrary"'
 
 
 def _word(details: Details) -> Spot | None:

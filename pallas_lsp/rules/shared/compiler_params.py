@@ -75,3 +75,11 @@ def with_field(details: Details, name: str, value: str, title: str) -> Sequence[
         return ()
     editor.insert_argument(launch.call, f"compiler_params={made}({name}={value})")
     return (Fix(title, editor.edits(), Safety.SUGGESTED),)
+
+
+def arbitrary(like: str) -> str:
+    """``arbitrary`` in the form in which another entry is written."""
+    if like[-1:] in "\"'":
+        return f"{like[-1]}arbitrary{like[-1]}"
+    stem, dot, name = like.rpartition(".")
+    return f"{stem}{dot}{'ARBITRARY' if name.isupper() else 'arbitrary'}" if dot else '"arbitrary"'

@@ -34,6 +34,15 @@ def condition(editor: Editor, at: ast.AST, axes: Sequence[int]) -> str | None:
     return parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
 
 
+def when_of(spot: Spot) -> Spot | None:
+    """The condition of the ``pl.when`` that a statement stands under."""
+    for parent in spot.syntax.ancestors(spot.node):
+        for decorator in getattr(parent, "decorator_list", []):
+            if isinstance(decorator, ast.Call) and (spot.syntax.called(decorator) or "").endswith(".when"):
+                return spot.at(decorator.args[0]) if len(decorator.args) == 1 and not decorator.keywords else None
+    return None
+
+
 def start_value(fault: Fault, context: Context, store: Spot, axes: Sequence[int] | None) -> Fix | None:
     """``@pl.when(pl.program_id(axis) == 0)`` with a store of zeros, before the statement that accumulates."""
     found = body_statement(fault, context, store)
@@ -66,6 +75,38 @@ def start_value(fault: Fault, context: Context, store: Spot, axes: Sequence[int]
     inner = indent + ("\t" if indent.endswith("\t") else "    ")
     editor.add_before(statement, f"@{when}({test}){newline}{indent}def _():{newline}{inner}{text}{newline}")
     return suggested(f"Start with `{text}` where `{test}`", editor)
+
+
+def zero_and_add(fault: Fault, context: Context, store: Spot, axes: Sequence[int]) -> Editor | None:
+    """``o_ref[...] = v`` as ``o_ref[...] += v`` behind a store of zeros in the first step along some axes."""
+    found = body_statement(fault, context, store)
+    if found is None:
+        return None
+    syntax, _, statement = found
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if (
+        not isinstance(statement, ast.Assign)
+        or not isinstance(target, ast.Subscript)
+        or not _own_line(syntax, statement)
+    ):
+        return None
+    editor = Editor(store.path, syntax)
+    ref, start = root_name(target), editor.spell("jax.numpy.zeros_like", statement, NUMPY)
+    when, test = editor.spell(f"{PALLAS[0]}.when", statement, PALLAS), condition(editor, statement, axes)
+    if ref is None or start is None or when is None or test is None:
+        return None
+    line = syntax.lines[syntax.range(statement).start.line]
+    indent = line[: len(line) - len(line.lstrip())]
+    inner = indent + ("\t" if indent.endswith("\t") else "    ")
+    lines = [
+        f"@{when}({test})",
+        f"{indent}def _():",
+        f"{inner}{ref.id}[...] = {start}({ref.id})",
+        "",
+        f"{indent}{syntax.source(target)} += {syntax.source(statement.value)}",
+    ]
+    editor.replace(statement, syntax.lines.newline.join(lines))
+    return editor
 
 
 def _own_line(syntax: Syntax, statement: ast.stmt) -> bool:

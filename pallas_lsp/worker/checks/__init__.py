@@ -12,6 +12,7 @@ from typing import Any
 
 from . import (
     accumulation,
+    aliases,
     arrivals,
     async_copies,
     block_indices,
@@ -20,16 +21,21 @@ from . import (
     dma,
     escapes,
     launch_sizes,
+    lost_blocks,
     overwrites,
     padding,
+    parallel_axes,
     stores,
     tpu_float64,
+    triton_launch,
+    unreached,
     unstored,
 )
 from .kernel import Found, Kernel, kernels
 
 _CHECKS = (
     accumulation.check,
+    aliases.check,
     arrivals.check,
     async_copies.check,
     block_indices.check,
@@ -38,10 +44,14 @@ _CHECKS = (
     dma.check,
     escapes.check,
     launch_sizes.check,
+    lost_blocks.check,
     overwrites.check,
     padding.check,
+    parallel_axes.check,
     stores.check,
     tpu_float64.check,
+    triton_launch.check,
+    unreached.check,
     unstored.check,
 )
 

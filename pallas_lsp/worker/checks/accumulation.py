@@ -11,6 +11,7 @@ from typing import Any
 
 from . import numbers, writes
 from .kernel import Found, Kernel, places
+from .lost_blocks import still
 
 
 def check(kernel: Kernel) -> Iterator[Found]:
@@ -28,7 +29,7 @@ def check(kernel: Kernel) -> Iterator[Found]:
     for number, ref in enumerate(kernel.scratch()):
         found = writes.events(kernel.body, kernel.chain, ref)
         if found and steps:
-            first = _first(kernel, found, steps[:1])[0]
+            first = first_stores(kernel, found, steps[:1])[0]
             if first is not None and first.own:
                 yield _unstarted(f"scratch {number}", first, found, steps[0], _summed(kernel, steps))
         elif found:
@@ -51,7 +52,7 @@ def _output(
     if indices is None:
         yield from _never_started(f"output {number}", found)
         return
-    first = _first(kernel, found, steps)
+    first = first_stores(kernel, found, steps)
     in_order = kernel.backend != "triton"
     seen: set[numbers.Step] = set()
     before: numbers.Step | None = None
@@ -62,32 +63,22 @@ def _output(
         if store is not None and store.own:
             if index not in seen:
                 yield _unstarted(
-                    f"output {number}", store, found, step, _axes(kernel.grid_mapping.grid, steps, indices)
+                    f"output {number}", store, found, step, still(kernel.grid_mapping.grid, steps, indices)
                 )
-                return
-            if not in_order:
                 return
             facts = {
                 **kernel.operand(block),
                 "step": list(step),
                 "at": list(index),
-                "axes": _axes(kernel.grid_mapping.grid, steps, indices),
+                "axes": still(kernel.grid_mapping.grid, steps, indices),
             }
             related = [{"frames": places(store.chain), "text": "the accumulation"}]
-            yield Found("accumulation-not-innermost", places(kernel.chain), facts, related)
+            if in_order:
+                yield Found("accumulation-not-innermost", places(kernel.chain), facts, related)
+            else:
+                yield Found("accumulation-across-programs", places(store.chain), facts)
             return
         seen.add(index)
-
-
-def _axes(grid: Sequence[int], steps: Sequence[numbers.Step], indices: Sequence[numbers.Step]) -> list[int]:
-    """The axes of the grid along which a block index never changes: those that are summed over."""
-    by_step = dict(zip(steps, indices, strict=True))
-    found = []
-    for axis, size in enumerate(grid):
-        moved = (by_step[(*step[:axis], 0, *step[axis + 1 :])] == index for step, index in by_step.items())
-        if size > 1 and all(moved):
-            found.append(axis)
-    return found
 
 
 def _summed(kernel: Kernel, steps: Sequence[numbers.Step]) -> list[int]:
@@ -96,7 +87,7 @@ def _summed(kernel: Kernel, steps: Sequence[numbers.Step]) -> list[int]:
     axes = set(range(len(grid)))
     for _, _, block in kernel.output_operands():
         indices = numbers.visited(block.index_map_jaxpr, steps)
-        axes &= set(_axes(grid, steps, indices)) if indices is not None else set()
+        axes &= set(still(grid, steps, indices)) if indices is not None else set()
     return sorted(axes)
 
 
@@ -109,13 +100,9 @@ def _unstarted(
     return Found("accumulator-without-start", places(store.chain), facts, related)
 
 
-def _first(kernel: Kernel, found: Sequence[Any], steps: Sequence[numbers.Step]) -> list[writes.Store | None]:
+def first_stores(kernel: Kernel, found: Sequence[Any], steps: Sequence[numbers.Step]) -> list[writes.Store | None]:
     """The store that comes first at each step; None where there is none for sure."""
-    grid = kernel.grid_mapping.grid
-    taken: dict[int, list[int] | None] = {}
-    for event in found:
-        if isinstance(event, writes.Branch) and event.body is kernel.body:
-            taken[id(event)] = numbers.index_of(kernel.body, grid, steps, event.equation.invars[0])
+    taken = writes.taken(kernel.body, kernel.grid_mapping.grid, steps, found)
     return [_earliest(found, taken, at) for at in range(len(steps))]
 
 

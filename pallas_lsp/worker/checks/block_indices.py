@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .. import compat
 from . import numbers
 from .kernel import Found, Kernel, block_size, indexed, places
 
@@ -28,14 +29,14 @@ def check(kernel: Kernel) -> Iterator[Found]:
         if visited is None:
             continue
         facts = kernel.operand(block)
-        outside = _outside(visited, steps, sizes, shape)
+        outside = _outside(block, visited, steps, sizes, shape)
         if outside is not None:
             # A TPU fetches the block whatever the body does with it; elsewhere only an access goes wrong, and the copy
             # engine of Mosaic GPU leaves out what is outside.
             if kernel.backend == "tpu" or (kernel.backend != "mosaic_gpu" and _accessed(kernel, position)):
                 yield Found("block-outside-array", places(kernel.chain), {**facts, **outside})
         elif id(block) in outputs:
-            missing = _missing(visited, steps, sizes, shape)
+            missing = _missing(block, visited, steps, sizes, shape)
             if missing is not None and _on_purpose(kernel, outputs[id(block)], missing):
                 continue
             why = str(missing and (missing["axis"], missing["first"] // sizes[missing["dimension"]], missing["blocks"]))
@@ -65,7 +66,7 @@ def _accessed(kernel: Kernel, position: int) -> bool:
 
 
 def _outside(
-    visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
+    block: Any, visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
 ) -> dict[str, Any] | None:
     for index, step in zip(visited, steps, strict=True):
         for dimension, (number, size, length) in enumerate(zip(index, sizes, shape, strict=True)):
@@ -79,13 +80,13 @@ def _outside(
                     "dimension": dimension,
                     "elements": offsets,
                     "needed": math.ceil(length / size),
-                    "axis": _axis(visited, steps, dimension),
+                    "axis": _axis(block, visited, steps, dimension),
                 }
     return None
 
 
 def _missing(
-    visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
+    block: Any, visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], sizes: Any, shape: tuple[int, ...]
 ) -> dict[str, Any] | None:
     seen = set(visited)
     blocks = [math.ceil(length / size) for length, size in zip(shape, sizes, strict=True)]
@@ -103,13 +104,17 @@ def _missing(
                 "blocks": len(gone),
                 "needed": count,
                 "rest": shape[dimension] % sizes[dimension],
-                "axis": _axis(visited, steps, dimension),
+                "axis": _axis(block, visited, steps, dimension),
             }
     return None
 
 
-def _axis(visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], dimension: int) -> int | None:
+def _axis(block: Any, visited: Sequence[numbers.Step], steps: Sequence[numbers.Step], dimension: int) -> int | None:
     """The axis of the grid that a block index simply is; None where it is something else."""
+    index_map = compat.open_jaxpr(block.index_map_jaxpr)
+    for axis, variable in enumerate(index_map.invars):
+        if axis < len(steps[0]) and index_map.outvars[dimension] is variable:
+            return axis
     for axis in range(len(steps[0])):
         same = all(index[dimension] == step[axis] for index, step in zip(visited, steps, strict=True))
         if same and len({step[axis] for step in steps}) > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import compat
+from . import numbers
 from .kernel import is_variable, producers
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "program_id", "axis_index", "sign", "iota", "is_finite")
@@ -62,6 +63,17 @@ def stores(found: Sequence[Any]) -> list[Store]:
     return result
 
 
+def taken(
+    body: Any, grid: Sequence[Any], steps: Sequence[numbers.Step], found: Sequence[Any]
+) -> dict[int, list[int] | None]:
+    """For each branch of a kernel's body itself the one that is taken at each step; None where that is not known."""
+    return {
+        id(event): numbers.index_of(body, grid, steps, event.equation.invars[0])
+        for event in found
+        if isinstance(event, Branch) and event.body is body
+    }
+
+
 class _Walk:
     def __init__(self, ref: Any) -> None:
         self.ref = ref
@@ -74,12 +86,13 @@ class _Walk:
             name = equation.primitive.name
             uses = ref is not None and any(operand is ref for operand in equation.invars)
             depends = [is_variable(v) and v in tainted for v in equation.invars]
-            if uses and name == "get":
+            if uses and name in ("get", "masked_load"):
                 tainted.update(equation.outvars)
-            elif uses and name in ("swap", "addupdate"):
+            elif uses and name in ("swap", "masked_swap", "addupdate", "atomic_rmw"):
                 if equation.invars[0] is not ref:
                     raise NotUnderstoodError
-                found.append(Store(here, name == "addupdate" or any(depends)))
+                adds = name == "addupdate" or (name == "atomic_rmw" and not str(_kind(equation)).endswith("XCHG"))
+                found.append(Store(here, adds or any(depends)))
                 tainted.update(equation.outvars)
             elif uses or any(depends):
                 inner = list(compat.sub_jaxprs(equation))
@@ -135,6 +148,10 @@ class _Walk:
             if name != "cond":
                 break
         return found
+
+
+def _kind(equation: Any) -> Any:
+    return equation.params.get("atomic_type")
 
 
 def _handed(inner: Sequence[Any], operands: Sequence[Any], flags: Sequence[bool], ref: Any) -> tuple[Any, set[Any]]:
