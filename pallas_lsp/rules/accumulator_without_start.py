@@ -47,6 +47,7 @@ from pallas_lsp.rules.shared.findings import suggested
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, related, related_spots, silent_finding, spot_of
 from pallas_lsp.rules.shared.start_statements import condition, start_value, when_of
+from pallas_lsp.rules.shared.uncalled import in_body
 from pallas_lsp.rules.shared.wording import and_list
 from pallas_lsp.source.edits import Editor
 
@@ -55,7 +56,7 @@ CONSTRUCTS = ("accumulators",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
-    if not checked(fault, "accumulator-without-start"):
+    if not checked(fault, "accumulator-without-start") or in_body(fault, context):
         return None
     store = spot_of(fault, context)
     target = _target(store) if store is not None else None

@@ -40,7 +40,7 @@ from pallas_lsp.rules.base import rule_name
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import clean, short
 from pallas_lsp.rules.shared import api_table
-from pallas_lsp.rules.shared.api_fixes import load_or_store
+from pallas_lsp.rules.shared.api_fixes import dot, load_or_store
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
 from pallas_lsp.rules.shared.version_guards import guarded
 from pallas_lsp.source.edits import Editor
@@ -51,6 +51,9 @@ CONSTRUCTS = ("API names",)
 SPECIFICITY = 80
 SITES = (("jax/_src/deprecations.py", "deprecation_getattr.<locals>.getattr"),)
 
+_BACKENDS = tuple(f"{api_table.PALLAS}.{name}" for name in ("tpu", "tpu_sc", "triton", "mosaic_gpu"))
+_LOADING = (*_BACKENDS, f"{api_table.PALLAS}.ops", f"{api_table.PALLAS}.fuser")
+_OTHERS = ("jax", "numpy", "functools", "math", "typing", "dataclasses", "itertools", "operator", "os", "sys", "time")
 _INDEXED = (f"{api_table.PALLAS}.load", f"{api_table.PALLAS}.store")
 
 
@@ -65,6 +68,7 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
         gone = api_table.missing_module(module, context.jax)
         if gone is not None and not guarded(syntax, alias):
             yield _module(path, syntax, alias, module, gone)
+    yield from _not_imported(path, syntax)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -114,6 +118,30 @@ def _uses(syntax: Syntax) -> Iterable[tuple[ast.Attribute | ast.alias, str]]:
             yield from ((a, d) for a, d in names if not api_table.was_module(d))
 
 
+def _not_imported(path: str, syntax: Syntax) -> Iterator[Finding]:
+    """``pl.tpu``: Pallas does not import its backends, so that one has no attribute until something imports it."""
+    imported = [name for _, name in _imports(syntax)]
+    unknown = any(name.partition(".")[0] not in _OTHERS or name.startswith(_LOADING) for name in imported)
+    if unknown or any(isinstance(node, ast.ImportFrom) and node.level for node in syntax.nodes):
+        return  # something may import it
+    for node in syntax.nodes:
+        dotted = syntax.dotted(node) if isinstance(node, ast.Attribute) else None
+        if not isinstance(node, ast.Attribute) or dotted not in _BACKENDS or guarded(syntax, node):
+            continue
+        alias = api_table.ALIASES.get(dotted, dotted.rpartition(".")[2])
+        parent = syntax.parent(node)
+        fixes: tuple[Fix, ...] = ()
+        if isinstance(parent, ast.Attribute):
+            editor = Editor(path, syntax)
+            spelled = editor.spell(f"{dotted}.{parent.attr}", node, (dotted, alias))
+            if spelled is not None:
+                editor.replace(parent, spelled)
+                fix = safe(f"Import `{dotted}` as `{alias}`", editor)
+                fixes = (fix,) if fix is not None else ()
+        text = f"`{short(syntax.source(node), 40)}` is a module that nothing imports here: Pallas does not by itself."
+        yield Finding(rule_name(__name__), Location(path, syntax.range(node)), text, stage=Stage.READ, fixes=fixes)
+
+
 def _imports(syntax: Syntax) -> Iterable[tuple[ast.alias, str]]:
     for node in syntax.nodes:
         if isinstance(node, ast.Import):
@@ -160,6 +188,11 @@ def _fixes(
     if isinstance(node, ast.Attribute) and dotted in _INDEXED:
         yield load_or_store(path, syntax, node)
         return
+    if isinstance(node, ast.Attribute) and dotted == f"{api_table.PALLAS}.dot":
+        fix = dot(path, syntax, node)
+        if fix is not None:
+            yield fix
+            return
     if new is None:
         return
     owner, _, target = new.dotted.rpartition(".")

@@ -40,6 +40,7 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.async_order import wait_for_store
 from pallas_lsp.rules.shared.silent import checked, narrow, silent_finding, spot_of
 from pallas_lsp.rules.shared.tpu_waits import wait_after_start
+from pallas_lsp.rules.shared.uncalled import in_body
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("copies", "barriers")
@@ -47,7 +48,7 @@ OF_ORDER = True
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
-    if not checked(fault, "copy-never-waited"):
+    if not checked(fault, "copy-never-waited") or in_body(fault, context):
         return None
     spot = spot_of(fault, context)
     where = narrow(spot) if spot is not None else context.locate(fault)

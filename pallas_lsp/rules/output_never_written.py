@@ -54,6 +54,7 @@ from pallas_lsp.rules.shared.silent import (
     spot_of,
 )
 from pallas_lsp.rules.shared.start_statements import when_of
+from pallas_lsp.rules.shared.uncalled import in_body
 from pallas_lsp.rules.shared.wording import shape_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Function, Syntax
@@ -63,7 +64,7 @@ CONSTRUCTS = ("outputs and scratch",)
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
-    if not checked(fault, "output-never-written"):
+    if not checked(fault, "output-never-written") or in_body(fault, context):
         return None
     if fault.facts.get("stores") == 0:
         return _unstored(fault, context)

@@ -42,6 +42,7 @@ from pallas_lsp.rules.shared.async_order import wait_before
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related_spots, silent_finding, spot_of
 from pallas_lsp.rules.shared.tpu_waits import wait_after_start
+from pallas_lsp.rules.shared.uncalled import in_body
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("copies", "barriers")
@@ -49,7 +50,7 @@ OF_ORDER = True
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
-    if not checked(fault, "read-before-wait"):
+    if not checked(fault, "read-before-wait") or in_body(fault, context):
         return None
     read = spot_of(fault, context)
     copy = next(related_spots(fault, context), None)

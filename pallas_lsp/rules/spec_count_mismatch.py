@@ -41,6 +41,7 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, safe, suggested
 from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.places import Spot, follow, steps
+from pallas_lsp.rules.shared.prefetching import prefetch_count
 from pallas_lsp.rules.shared.wording import and_list, count_text
 from pallas_lsp.source.edits import Editor
 
@@ -129,6 +130,9 @@ def _mismatch(
         value = literal.syntax.value(literal.node)
         opened = literal.at(value) if isinstance(value, ast.List | ast.Tuple) else None
     what = "input" if which == "in_specs" else "output"
+    prefetch = prefetch_count(launch, len(given), len(wanted)) if which == "in_specs" else None
+    if prefetch is not None:
+        return finding(__name__, fault, context, *prefetch)
     absent = _absent(launch, opened, given, wanted) if which == "in_specs" else None
     if absent is not None:
         return finding(__name__, fault, context, *absent)

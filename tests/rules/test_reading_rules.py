@@ -95,3 +95,80 @@ def test_an_update_that_nothing_uses() -> None:
 )
 def test_updates_that_are_used(statement: str) -> None:
     assert read(f"def kernel(x_ref, o_ref):\n    {statement}\n", "update-result-dropped")[1] == []
+
+
+TPU = "from jax.experimental.pallas import tpu as pltpu\n"
+UNCALLED = [
+    ("def k(x, sem):\n    copy = pltpu.make_async_copy(x, x, sem)\n    copy.start\n", "copy.start", "copy.start()"),
+    ("def k(c):\n    c().wait_send\n", "c().wait_send", "c().wait_send()"),
+    (
+        "def k(o_ref):\n    def first():\n        o_ref[...] = 0\n\n    pl.when(pl.program_id(0) == 0)\n",
+        "pl.when(pl.program_id(0) == 0)",
+        "pl.when(pl.program_id(0) == 0)(first)",
+    ),
+    (
+        "def k(x, o):\n    pltpu.emit_pipeline(body, grid=(8,), in_specs=[s], out_specs=s)\n",
+        "pltpu.emit_pipeline(body, grid=(8,), in_specs=[s], out_specs=s)",
+        "out_specs=s)(x, o)",
+    ),
+    ("def k(o_ref):\n    pl.when(o_ref[0] > 0)\n", "pl.when(o_ref[0] > 0)", ""),
+    ("def f(x):\n    pl.pallas_call(kernel, out_shape=x)\n", "pl.pallas_call(kernel, out_shape=x)", ""),
+]
+CALLED = [
+    "def k(x, sem):\n    copy = pltpu.make_async_copy(x, x, sem)\n    copy.start()\n    f = copy.wait\n    f()\n",
+    "def k(o_ref):\n    pl.when(o_ref[0] > 0)(lambda: None)\n",
+    "def k(o_ref):\n    @pl.when(o_ref[0] > 0)\n    def _():\n        pass\n",
+    "pl.pallas_call(kernel, out_shape=x)(x)\n",
+]
+
+
+@pytest.mark.parametrize(("body", "marked", "fixed"), UNCALLED)
+def test_functions_that_are_made_and_not_called(body: str, marked: str, fixed: str) -> None:
+    text, (found,) = read(TPU + body, "function-not-called")
+    range_ = found.location.range
+    assert text.splitlines()[range_.start.line][range_.start.character : range_.end.character] == marked
+    assert bool(found.fixes) == bool(fixed)
+    for fix in found.fixes:
+        mended = apply_edits(text, fix.edits)
+        assert fixed in mended
+        assert not judge((), context(mended), [PATH])
+
+
+@pytest.mark.parametrize("body", CALLED)
+def test_functions_that_are_called(body: str) -> None:
+    assert not read(TPU + body, "function-not-called")[1]
+
+
+KERNEL = "def kernel(x_ref, o_ref, *, scale=1):\n    o_ref[...] = x_ref[...]\n\n\n"
+PASSED = [
+    ("pl.pallas_call(kernel(x, o), out_shape=o)(x)", "pl.pallas_call(kernel, out_shape=o)(x)"),
+    ("pl.pallas_call(kernel(scale=2), out_shape=o)(x)", "pl.pallas_call(functools.partial(kernel, scale=2), out_"),
+    ("pl.pallas_call(functools.partial(kernel(x), scale=2), out_shape=o)(x)", "functools.partial(kernel, scale=2)"),
+]
+
+
+@pytest.mark.parametrize(("body", "fixed"), PASSED)
+def test_kernels_that_are_called(body: str, fixed: str) -> None:
+    text, (found,) = read(KERNEL + body, "kernel-called")
+    assert found.location.range.start.line == text.count("\n")
+    (fix,) = found.fixes
+    mended = apply_edits(text, fix.edits)
+    assert fixed in mended
+    assert not judge((), context(mended), [PATH])
+
+
+def test_what_makes_a_kernel_is_called() -> None:
+    made = "def make(n):\n    def kernel(x_ref, o_ref):\n        o_ref[...] = x_ref[...]\n\n    return kernel\n\n\n"
+    assert not read(made + "pl.pallas_call(make(2), out_shape=o)(x)", "kernel-called")[1]
+
+
+def test_backends_that_are_not_imported() -> None:
+    text, (found,) = read("scratch = [pl.tpu.VMEM((8, 128), jnp.float32)]", "api-name-missing")
+    assert "nothing imports" in found.message
+    (fix,) = found.fixes
+    mended = apply_edits(text, fix.edits)
+    assert "import jax.experimental.pallas.tpu as pltpu\n" in mended
+    assert "[pltpu.VMEM((8" in mended
+    assert not judge((), context(mended), [PATH])
+    for imports in (TPU, "import jax.experimental.pallas.tpu\n", "import my_kernels\n", "from . import tools\n"):
+        assert not read(imports + "scratch = [pl.tpu.VMEM((8, 128), jnp.float32)]", "api-name-missing")[1]

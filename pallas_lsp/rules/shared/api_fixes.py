@@ -48,6 +48,44 @@ def load_or_store(path: str, syntax: Syntax, name: ast.expr) -> Fix | None:
     return suggested(f"Use `{function}` on a view of the ref", editor)
 
 
+def dot(path: str, syntax: Syntax, name: ast.expr) -> Fix | None:
+    """``pl.dot(a, b, trans_b=True, allow_tf32=False)`` -> ``jnp.dot(a, b.T, precision=..., ...)``."""
+    call = syntax.parent(name)
+    if not isinstance(call, ast.Call) or call.func is not name or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    parts = ("a", "b", "trans_a", "trans_b", "allow_tf32", "precision")
+    given = dict(zip(parts, (syntax.argument(call, n, part) for n, part in enumerate(parts)), strict=True))
+    editor = Editor(path, syntax)
+    function = editor.spell("jax.numpy.dot", call, ("jax.numpy", "jnp"))
+    kind = editor.spell("jax.numpy.float32", call, ("jax.numpy", "jnp"))
+    precision = syntax.source(given["precision"]) if given["precision"] is not None else None
+    tf32 = given["allow_tf32"]
+    if isinstance(tf32, ast.Constant) and tf32.value is not None:
+        precision = editor.spell(f"jax.lax.Precision.{'HIGH' if tf32.value else 'HIGHEST'}", call, ("jax", "jax"))
+    elif tf32 is not None and not isinstance(tf32, ast.Constant):
+        high, highest = (
+            editor.spell(f"jax.lax.Precision.{each}", call, ("jax", "jax")) for each in ("HIGH", "HIGHEST")
+        )
+        precision = f"{high} if {syntax.source(tf32)} else {highest}" if high and highest else None
+        if precision is None:
+            return None
+    texts = []
+    for operand, turned in (("a", "trans_a"), ("b", "trans_b")):
+        node, turn = given[operand], given[turned]
+        if node is None or (turn is not None and not isinstance(turn, ast.Constant)):
+            return None
+        text = syntax.source(node)
+        if isinstance(turn, ast.Constant) and turn.value:
+            plain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+            text = f"{text}.T" if plain else f"({text}).T"
+        texts.append(text)
+    if function is None or kind is None:
+        return None
+    texts += [f"precision={precision}"] if precision else []
+    editor.replace(call, f"{function}({', '.join(texts)}, preferred_element_type={kind})")
+    return suggested(f"Write `{function}`", editor)
+
+
 def without_index(path: str, syntax: Syntax, call: ast.Call) -> Fix | None:
     """``plgpu.load(ref, idx)`` -> ``plgpu.load(ref.at[idx])``."""
     index = syntax.argument(call, 1, "idx")

@@ -148,6 +148,10 @@ def _more_parameters(refs: Refs, path: str, syntax: Syntax, function: Function, 
     missing = len(refs.names) - taken
     if function.args.vararg is not None:
         return
+    by_name = _by_name(refs, path, syntax, given, missing)
+    if by_name is not None:
+        yield by_name
+        return
     outputs = [i for i, p in enumerate(given) if _OUTPUT.search(p.arg)]
     lacks_outputs = not outputs and missing >= refs.outputs > 0
     if lacks_outputs and missing == refs.outputs and taken == len(refs.inputs) + refs.scratch and refs.scratch:
@@ -186,6 +190,32 @@ def _more_parameters(refs: Refs, path: str, syntax: Syntax, function: Function, 
     editor = Editor(path, syntax)
     editor.change(*edit)
     yield suggested(title, editor)
+
+
+def _by_name(refs: Refs, path: str, syntax: Syntax, given: list[ast.arg], missing: int) -> Fix | None:
+    """Parameters for the inputs whose names no parameter has, where the other inputs have one each, in order."""
+    names = [_base(name.strip("`")) for name in refs.inputs]
+    have = [_base(parameter.arg) for parameter in given]
+    lacking = [n for n, name in enumerate(names) if name not in have]
+    if not names or len(lacking) != missing or len(set(names)) != len(names) or len(lacking) == len(names):
+        return None
+    rest = [name for n, name in enumerate(names) if n not in lacking]
+    if have[: len(rest)] != rest or not all(names[n].isidentifier() for n in lacking):
+        return None
+    editor = Editor(path, syntax)
+    suffix = "_ref" if any(parameter.arg.endswith("_ref") for parameter in given) else ""
+    added: list[str] = []
+    for n in lacking:
+        before = sum(1 for each in range(n) if each not in lacking)
+        if before >= len(given) or f"{names[n]}{suffix}" in have:
+            return None
+        added.append(f"{names[n]}{suffix}")
+        editor.insert(syntax.span(given[before])[0], f"{added[-1]}, ")
+    return suggested(f"Add {and_list([f'`{name}`' for name in added])} for the input without a parameter", editor)
+
+
+def _base(name: str) -> str:
+    return re.sub(r"_(ref|hbm|gmem|vmem|smem|any)$", "", name)
 
 
 def _input_stores(syntax: Syntax, function: Function, given: list[ast.arg]) -> list[ast.Name]:
