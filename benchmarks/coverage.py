@@ -106,35 +106,40 @@ async def measure(
     snapshot = Snapshot({}, (str(root),))
     index = Index(str(root))
     index.refresh(snapshot)
-    engine = Engine(Settings(python=python), log=log)
-    try:
-        for path in product_files(root):
-            if options.only is not None and options.only not in str(path):
-                continue
+    engine = Engine(Settings(python=python, jobs=options.jobs), log=log)
+    free = asyncio.Semaphore(options.jobs)
+
+    async def one(path: Path) -> None:
+        async with free:
+            shown = path.relative_to(root).as_posix()
             started = time.monotonic()
             if started > options.end:
-                result.left.append(path.relative_to(root).as_posix())
-                continue
+                result.left.append(shown)
+                return
             first: list[float] = []
 
-            def on_report(report: Report, started: float = started, first: list[float] = first) -> None:
+            def on_report(report: Report) -> None:
                 if not first and any(status.captures for status in report.launches):
                     first.append(time.monotonic() - started)
 
             report = await engine.check(snapshot, str(path), on_report)
-            shown = path.relative_to(root).as_posix()
             seconds = round(time.monotonic() - started, 2)
             result.files.append(FileResult(shown, seconds, round(first[0], 2) if first else None))
             tested = any(index.entries[importer].test for importer, _ in index.importers(str(path)))
-            result.launches += launches(report, str(path), shown, tested)
+            rows = list(launches(report, str(path), shown, tested))
+            result.launches += rows
             result.findings += findings(report, str(root), shown)
             result.problems += [f"{shown}: {problem.kind}: {problem.message}" for problem in report.problems]
-            reached = sum(each.reached for each in result.launches if each.path == shown)
-            total = sum(each.path == shown for each in result.launches)
-            print(f"  {project.name}: {shown}: {reached} of {total}, {seconds:.1f} s", file=sys.stderr, flush=True)
+            reached = sum(each.reached for each in rows)
+            print(f"  {project.name}: {shown}: {reached} of {len(rows)}, {seconds:.1f} s", file=sys.stderr, flush=True)
             save()
+
+    wanted = [path for path in product_files(root) if options.only is None or options.only in str(path)]
+    try:
+        await asyncio.gather(*(one(path) for path in wanted))
     finally:
         await engine.aclose()
+    result.launches.sort(key=lambda row: (row.path, row.line))
 
 
 def launches(report: Any, path: str, shown: str, tested: bool) -> Iterator[LaunchResult]:
@@ -299,6 +304,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where projects and the environment are kept (default: nowhere)")
     parser.add_argument("--jax-tests", type=Path, metavar="FOLDER", help="tests/pallas of a checkout of jax, if any")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too, after each file")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="files checked at once (default: 1)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin with no file after this time")
     parser.add_argument("--log", type=Path, help="write the workers' log to this file")
     options = parser.parse_args()

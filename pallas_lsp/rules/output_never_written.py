@@ -119,8 +119,9 @@ def _unstored(fault: Fault, context: Context) -> Finding:
         editor = Editor(found[0], syntax)
         editor.replace(rebound, f"{rebound.id}[...]")
         fixes.append(safe(f"Store into the ref: `{rebound.id}[...] = ...`", editor))
-    # One of several may be there for another variant of the kernel.
-    severity = Severity.WARNING if fault.facts.get("outputs") == 1 else Severity.HINT
+    # One of several may be there for another variant of the kernel, and `_` names what is left unused on purpose.
+    meant = found is not None and found[2].arg.startswith("_")
+    severity = Severity.WARNING if fault.facts.get("outputs") == 1 and not meant else Severity.HINT
     return silent_finding(__name__, fault, context, where, text, fixes=fixes, severity=severity)
 
 

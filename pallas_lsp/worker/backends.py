@@ -70,7 +70,7 @@ _HOPPER = ("wgmma",)
 
 
 # What only some TPUs have, by words in the text (matrix-unit accumulators, SparseCores), and the TPU to assume then.
-_SEVENTH = re.compile(r"\bACC\b|\bacc\b|AccMemorySpace|matmul_(?:acc|pop|push)|\btpu_sc\b|\bplsc\b|SubcoreMesh")
+_SEVENTH = re.compile(r"\bACC\b|AccMemorySpace|matmul_(?:acc|pop|push)|\btpu_sc\b|\bplsc\b|SubcoreMesh")
 _TPU, _NEWEST_TPU = "TPU v5 lite", "TPU7x"
 
 
@@ -82,17 +82,21 @@ def tpu_kind(text: str, wanted: dict[str, Any]) -> str:
     return kinds[0]
 
 
-def targets(backend: str, program: Any, wanted: dict[str, Any]) -> list[tuple[str, str]]:
+def targets(backend: str, program: Any, wanted: dict[str, Any], answered: str | None = None) -> list[tuple[str, str]]:
     """(platform, kind) pairs to lower a kernel for; ``wanted`` as in the ``run`` request.
+
+    ``answered``: the kind of the TPU whose facts (lanes, cores) went into the program, None where none did.
 
     A kernel that uses the instructions of one GPU generation is lowered for that one alone; one that uses none of
     either, for the first wanted target.
     """
     capabilities = list(wanted.get("mosaic_gpu") or ["9.0", "10.0"])
     if backend == "tpu":
-        return [("tpu", tpu_kind(" ".join((*_primitives(program), *_memory_spaces(program))), wanted))]
+        spaces = _memory_spaces(program)
+        kind = tpu_kind(" ".join((*_primitives(program), *(space.upper() for space in spaces))), wanted)
+        return [("tpu", answered if answered is not None and kind != _NEWEST_TPU else kind)]
     if backend == "any":
-        return [("cuda", capabilities[0]), *targets("tpu", program, wanted)]
+        return [("cuda", capabilities[0]), *targets("tpu", program, wanted, answered)]
     names = _primitives(program)
     if any(name.startswith(_BLACKWELL) for name in names) or "tmem" in _memory_spaces(program):
         fitting = [c for c in capabilities if float(c) >= 10] or ["10.0"]

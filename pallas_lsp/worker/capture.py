@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import backends, compat, entry_calls, faults, frames, internals
+from . import backends, compat, devices, entry_calls, faults, frames, internals
 from .session import MOST_CAPTURES_PER_KERNEL, Capture, LaunchFailed, Session
 
 UNIT = "pallas_lsp_unit_"
@@ -180,7 +180,8 @@ class _Launch:
         types = [jax.ShapeDtypeStruct(jax.numpy.shape(leaves[i]), jax.dtypes.result_type(leaves[i])) for i in arrays]
         if self._session.mode == "abstract":
             result = jax.jit(unit)(*[leaves[i] for i in arrays])
-            capture.again = (unit, types)
+            if not jax.sharding.get_abstract_mesh().manual_axes:  # alone, it would have no axes
+                capture.again = (compat.in_memory_spaces(jax.jit(unit), [jax.typeof(leaves[i]) for i in arrays]), types)
         else:
             capture.program, shapes = jax.make_jaxpr(jax.jit(unit), return_shape=True)(*types)
             result = self._filled(shapes)
@@ -200,6 +201,7 @@ class _Launch:
             namespace=namespace,
         )
         capture.backend = backends.of_launch(self._api, self._options, namespace)
+        capture.tpu = devices.answered_tpu()
         return capture
 
     def _key(self, leaves: list[Any]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import internals
@@ -256,6 +256,26 @@ def abstract_arguments(jaxpr: Any) -> list[Any]:
         else v.aval
         for v in jaxpr.invars
     ]
+
+
+def in_memory_spaces(function: Callable[..., Any], avals: Iterable[Any]) -> Callable[..., Any]:
+    """The function with each argument in the memory space that its type names.
+
+    ``pltpu.with_memory_space_constraint`` puts an array there, and a ``ShapeDtypeStruct`` cannot say it.
+    """
+    import jax
+
+    spaces = [getattr(aval, "memory_space", None) for aval in avals]
+    wanted = [None if isinstance(space, type(jax.memory.Space.Device)) else space for space in spaces]
+    if not any(space is not None for space in wanted):
+        return function
+    from jax.experimental.pallas import tpu
+
+    def constrained(*given: Any) -> Any:
+        pairs = zip(given, wanted, strict=True)
+        return function(*(x if space is None else tpu.with_memory_space_constraint(x, space) for x, space in pairs))
+
+    return constrained
 
 
 def one_equation(equation: Any, program: Any) -> Any:

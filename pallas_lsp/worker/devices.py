@@ -13,7 +13,9 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from . import abstract_devices, internals, late
+from . import abstract_devices, internals, late, skips
+
+_answered: list[tuple[str, str]] = []
 
 _FACTS: dict[str, dict[str, Any]] = {
     "8.0": {"device_kind": "NVIDIA A100-SXM4-80GB", "core_count": 108},
@@ -27,6 +29,7 @@ def pretend(platform: str, kind: str) -> None:
     """Answer for a GPU (``cuda`` and a compute capability) or a TPU (``tpu`` and a device kind)."""
     import jax
 
+    _answered[:] = [(platform, kind)]
     if platform == "cuda":
         shown = "gpu"
         known = _FACTS.get(kind, {"device_kind": f"NVIDIA sm_{kind}", "core_count": 132})
@@ -44,6 +47,11 @@ def pretend(platform: str, kind: str) -> None:
     for module_name in ("jax.extend.backend", internals.LIBRARY):
         _patch_readers(sys.modules.get(module_name), shown)
     _pretend_in_tests(shown, kind)
+
+
+def answered_tpu() -> str | None:
+    """The kind of the TPU that answers at present; None where a GPU does."""
+    return next((kind for platform, kind in _answered if platform == "tpu"), None)
 
 
 def answering(kind: str) -> contextlib.AbstractContextManager[Any]:
@@ -77,15 +85,9 @@ def _patch_readers(module: Any, shown: str) -> None:
 
 def _pretend_in_tests(shown: str, kind: str) -> None:
     """Tests that skip without an accelerator run: the reason for the skip is not there."""
-
-    def decorator(*args: Any, **kwargs: Any) -> Any:
-        del kwargs
-        return args[0] if len(args) == 1 and callable(args[0]) else lambda function: function
-
-    unittest.skip = decorator
-    unittest.skipIf = decorator
-    unittest.skipUnless = decorator
-    unittest.TestCase.skipTest = _never_skip  # type: ignore[method-assign,assignment]
+    for name in ("skip", "skipIf", "skipUnless"):
+        setattr(unittest, name, _decorator(getattr(unittest, name)))
+    unittest.TestCase.skipTest = _skip_test  # type: ignore[method-assign,assignment]
 
     def answer(util: Any) -> None:
         gpu = shown == "gpu"
@@ -109,5 +111,20 @@ def _pretend_in_tests(shown: str, kind: str) -> None:
     late.on_import(internals.TEST_UTILITIES, answer)
 
 
-def _never_skip(self: Any, reason: Any = None) -> None:
-    del self, reason
+def _decorator(original: Callable[..., Any]) -> Callable[..., Any]:
+    if hasattr(original, "__wrapped__"):
+        return original  # another device answered before
+
+    @functools.wraps(original)
+    def decorator(*args: Any, **kwargs: Any) -> Any:
+        if skips.obeyed(kwargs.get("reason", args[-1] if args else None)):
+            return original(*args, **kwargs)
+        return args[0] if len(args) == 1 and callable(args[0]) else lambda function: function
+
+    return decorator
+
+
+def _skip_test(self: Any, reason: Any = None) -> None:
+    del self
+    if skips.obeyed(reason):
+        raise unittest.SkipTest(reason)

@@ -100,7 +100,7 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
         confirming.confirm(session, capture, jaxpr)
         return
     failures: list[tuple[BaseException, str]] = []
-    wanted = backends.targets(capture.backend, jaxpr, session.params.get("targets") or {})
+    wanted = backends.targets(capture.backend, jaxpr, session.params.get("targets") or {}, capture.tpu)
     for platform, kind in wanted:
         try:
             _lower_for(jaxpr, platform, kind)
@@ -138,6 +138,7 @@ def _lower_for(jaxpr: Any, platform: str, kind: str) -> Any:
     import jax
 
     function = compat.jaxpr_function(compat.closed(jaxpr))
+    function = compat.in_memory_spaces(function, [var.aval for var in jaxpr.invars])
     with abstract_devices.abstract_device(platform, kind, abstract_devices.mesh_of(jaxpr)):
         return jax.jit(function).trace(*compat.abstract_arguments(jaxpr)).lower(lowering_platforms=(platform,))
 

@@ -94,7 +94,10 @@ def _is_installed(name: str) -> bool:
         return False
     if package(name) in sys.stdlib_module_names:
         return True
-    places = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or ())
+    try:
+        places = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or ())
+    except KeyError:  # a part of a package whose own import failed: its place is asked of what is not there
+        return False
     return bool(places) and all(place and frames.is_installed(place) for place in places)
 
 

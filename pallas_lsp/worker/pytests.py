@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import entries, late, module, soft_tests, softening
+from . import entries, late, module, skips, soft_tests, softening
 from .session import Session
 
 Attempt = Callable[[dict[str, Any], Callable[[], Any]], None]
@@ -57,8 +57,7 @@ def run(session: Session, drivers: list[dict[str, Any]], roots: list[str], attem
     except ImportError:
         _without_pytest(session, drivers, roots, attempt)
         return
-    _no_skip.Exception = pytest.skip.Exception  # type: ignore[attr-defined]
-    pytest.skip = _no_skip
+    _skip_by_reason(pytest)
     with contextlib.suppress(Exception):
         softening.expect_nothing(type(pytest.raises(ValueError)))
     plugin = Plugin(session, drivers, attempt)
@@ -102,7 +101,7 @@ class Plugin:
                 groups.setdefault(driver["id"], []).append(item)
                 node = item
                 while node is not None:
-                    node.own_markers = [mark for mark in node.own_markers if mark.name not in ("skip", "skipif")]
+                    node.own_markers = [mark for mark in node.own_markers if skips.mark_obeyed(mark)]
                     node = node.parent
         first, more = [], []
         for variants in groups.values():
@@ -235,8 +234,19 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     """Stands for a test that is not needed."""
 
 
-def _no_skip(*args: Any, **kwargs: Any) -> None:
+def _skip_by_reason(pytest: Any) -> None:
     """A test that skips without an accelerator runs all the same."""
+    original = pytest.skip
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def skip(*args: Any, **kwargs: Any) -> None:
+        if skips.obeyed(kwargs.get("reason", args[0] if args else None)):
+            original(*args, **kwargs)
+
+    skip.Exception = original.Exception  # type: ignore[attr-defined]
+    pytest.skip = skip
 
 
 def _calm_hypothesis() -> None:

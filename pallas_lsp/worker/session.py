@@ -30,7 +30,7 @@ class Capture:
     """One launch reached by one driver, with the program that it became (``program``: a closed jaxpr).
 
     ``again``: a function of arrays and their types, to trace the launch alone.  ``stateful``: it works on refs of the
-    function around it, and can be lowered only with that.
+    function around it, and can be lowered only with that.  ``tpu``: the kind of the TPU whose facts user code read.
     """
 
     id: str
@@ -43,6 +43,7 @@ class Capture:
     options: dict[str, Any]
     namespace: dict[str, Any]
     backend: str = "any"
+    tpu: str | None = None
     entry: dict[str, Any] | None = None
     program: Any = None
     again: tuple[Any, Any] | None = None

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -94,6 +95,8 @@ def fork(
                 warm()
                 os.write(writing, _READY)
             become(writing, *_wait(requests))
+        except BaseException:
+            traceback.print_exc()  # nothing above this tells it
         finally:
             os._exit(70)
     os.close(writing)

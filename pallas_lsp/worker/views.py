@@ -31,7 +31,7 @@ def tell(session: Session, capture: Capture, jaxpr: Any, lower_for: Callable[[An
         _tell_ptx(session, capture, jaxpr)
         return
     _debug(jaxpr)
-    for platform, kind in backends.targets(capture.backend, jaxpr, session.params.get("targets") or {}):
+    for platform, kind in backends.targets(capture.backend, jaxpr, session.params.get("targets") or {}, capture.tpu):
         lowered: Any = None
         reason = ""
         with contextlib.redirect_stdout(io.StringIO()) as printed:

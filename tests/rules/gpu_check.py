@@ -21,6 +21,7 @@ class Case:
     """``marks``: the marked text.  ``fixes``: how many of the offered fixes leave no finding.  ``rule``: if another.
 
     ``since`` and ``before``: the versions of jax that it is for.  ``related``: how many related places at least.
+    ``severity``: the finding's, where that matters.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Case:
     since: tuple[int, ...] = ()
     before: tuple[int, ...] = (99,)
     related: int = 0
+    severity: str | None = None
 
 
 _REGISTERED: dict[str, dict[str, Case]] = {}
@@ -105,6 +107,8 @@ def compare(outcome: Outcome, case: Case, rule: str) -> list[str]:
     marked = outcome.source(finding)
     if case.marks and marked != case.marks:
         problems.append(f"marks {marked!r}, not {case.marks!r}")
+    if case.severity not in (None, finding.severity.value):
+        problems.append(f"the severity is {finding.severity.value}, not {case.severity}")
     if len(finding.related) < case.related:
         problems.append(f"{len(finding.related)} related places, not {case.related}")
     clean = [title for title, after in outcome.fixed.items() if not after]

@@ -249,6 +249,22 @@ WRITTEN = {
         ),
         "o_ref",
         ("`o_ref` (output 0) is never stored to",),
+        severity="warning",
+    ),
+    "unused_on_purpose": Case(
+        tpu(
+            """
+            def kernel(x_ref, _):
+                pl.debug_print("{}", x_ref[0, 0])
+
+
+            def run(x):
+                return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+            """,
+            "run(jnp.ones((8, 128)))",
+        ),
+        "_",
+        severity="hint",
     ),
     "name_assigned_to": Case(
         tpu(
