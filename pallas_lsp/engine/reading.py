@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from dataclasses import dataclass
 
 from pallas_lsp.model import Driver, Launch, Location, Position, Problem, Range, Snapshot
@@ -12,6 +13,8 @@ from pallas_lsp.source.launches import find_launches
 from pallas_lsp.source.positions import Lines
 from pallas_lsp.source.syntax import parse
 from pallas_lsp.source.workspace import imported_files, read_text
+
+_NEWEST_SYNTAX = (3, 14)
 
 
 class CannotRead(Exception):  # noqa: N818
@@ -81,6 +84,8 @@ def _syntax_problem(path: str, lines: Lines, error: SyntaxError) -> Problem:
     if end <= start:
         end = Position(line, max(len(lines[line]), start.character))
     message = f"the file does not parse: {error.msg}"
-    return Problem(
-        "syntax", message, "Correct the syntax; kernels are checked then.", Location(path, Range(start, end))
-    )
+    remedy = "Correct the syntax; kernels are checked then."
+    if sys.version_info < _NEWEST_SYNTAX:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        remedy += f" (Pallas LSP runs on Python {version} here and does not read what only later ones allow.)"
+    return Problem("syntax", message, remedy, Location(path, Range(start, end)))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from pallas_lsp.model import Position, Range
+from pallas_lsp.source.newer import parse_module
 from pallas_lsp.source.positions import Lines
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -36,7 +37,7 @@ class Tree:
         self.lines = Lines(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the user's strings are not ours to report
-            self.tree = ast.parse(text.removeprefix("\ufeff"))
+            self.tree = parse_module(text.removeprefix("\ufeff"))
         self.nodes: list[ast.AST] = [self.tree]
         """All nodes, in the order of ``ast.walk``."""
         self._parents: dict[ast.AST, ast.AST] = {}
