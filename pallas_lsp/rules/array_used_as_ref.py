@@ -68,7 +68,7 @@ _OPERATORS = {
 }
 _NO_REF = re.compile(
     r"Can only call `(\w+)` on a `Ref`|must be Refs\b|must be a reference|must be called on `Ref`|"
-    r"has no attribute '(?:at|memory_space)'|must be a (?:memory )?[Rr]ef\b"
+    r"has no attribute '(?:at|memory_space|inner_aval)'|must be a (?:memory )?[Rr]ef\b"
 )
 
 
@@ -112,7 +112,7 @@ def _store_fixes(line: Line, target: ast.Subscript, statement: ast.stmt | None) 
     if not isinstance(statement, ast.Assign | ast.AugAssign) or not isinstance(base, ast.Name):
         return
     name, where = base.id, syntax.source(index)
-    whole = isinstance(index, ast.Constant) and index.value is Ellipsis
+    whole = _takes_all(index)
     value = syntax.source(statement.value)
     if whole and value != name:
         editor = Editor(line.path, syntax)
@@ -140,6 +140,16 @@ def _store_fixes(line: Line, target: ast.Subscript, statement: ast.stmt | None) 
         argument = f"{sign}({value})" if sign else value
         editor.replace(statement, f"{name} = {name}.at[{where}].{method}({argument})")
         yield suggested(f"Make a changed copy of it: `{name}.at[{short(where, 20)}].{method}(...)`", editor)
+
+
+def _takes_all(index: ast.expr) -> bool:
+    """``...``, ``:``, ``:, :``"""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(part, ast.Constant) and part.value is Ellipsis)
+        or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
+        for part in parts
+    )
 
 
 def _read_from(line: Line, base: ast.Name) -> str | None:

@@ -1,6 +1,7 @@
 """
 ## What it does
-Finds indices and slices of refs, known while tracing, that reach past the end of their dimension.
+Finds indices and slices of refs that reach past the end of their dimension: those that are known while tracing, and
+those that follow from the grid's indices and from loops of known length.
 
 ## Why it is wrong
 `pl.ds(start, size)` covers `start` to `start + size`; with a stride, every `stride`-th element from `start` on.
@@ -27,7 +28,7 @@ All backends; jax 0.10, 0.11 and 0.12.
 
 ## Source
 `NDIndexer.__post_init__` in `jax/_src/state/indexing.py`, "Out of bound". Single numbers reach the lowering as they
-are, where nothing checks them.
+are, where nothing checks them; the others are worked out for each step of the grid.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import finding, suggested
 from pallas_lsp.rules.shared.gpu_operands import argument
 from pallas_lsp.rules.shared.places import Spot
-from pallas_lsp.rules.shared.silent import checked, silent_finding, spot_of
+from pallas_lsp.rules.shared.silent import checked, narrow, silent_finding, spot_of
 from pallas_lsp.rules.shared.user_line import Line, line_of
-from pallas_lsp.rules.shared.wording import type_text
+from pallas_lsp.rules.shared.wording import shape_text, type_text
 from pallas_lsp.source.edits import Editor
 from pallas_lsp.source.syntax import Syntax
 
@@ -60,6 +61,8 @@ _DS = frozenset({"jax.experimental.pallas.ds", "jax.experimental.pallas.dslice",
 def judge(fault: Fault, context: Context) -> Finding | None:
     if checked(fault, "constant-index"):
         return _constant(fault, context)
+    if checked(fault, "dynamic-index-out-of-bounds"):
+        return _dynamic(fault, context)
     if not raised_in(fault, "jax/_src/state/indexing.py", "__post_init__") or "Out of bound" not in fault.message:
         return None
     line = line_of(fault, context)
@@ -101,6 +104,24 @@ def _constant(fault: Fault, context: Context) -> Finding:
             editor.replace(element, str(size + index))
             fixes.append(suggested(f"Write `{size + index}`, the same element from the start", editor))
     return silent_finding(__name__, fault, context, location, f"{text}.", (), fixes)
+
+
+def _dynamic(fault: Fault, context: Context) -> Finding:
+    """An index that the grid and loops of known length tell."""
+    facts = fault.facts
+    spot = spot_of(fault, context)
+    location = narrow(spot) if spot is not None else context.locate(fault)
+    element = _of_dimension(spot, int(facts["dimension"])) if spot is not None else None
+    if spot is not None and element is not None:
+        location = spot.at(element).location
+    step, first, last, length = facts["step"], int(facts["first"]), int(facts["last"]), int(facts["length"])
+    where = f"In step {shape_text(step)} of the grid this" if step else "This"
+    text = (
+        f"{where} is at {f'elements {first} to {last}' if last > first else f'element {first}'} of dimension "
+        f"{facts['dimension']}, which has {length}, 0 to {length - 1}. Nothing checks it: it reads or writes what lies "
+        "outside. Take fewer steps, limit the index, or mask what is outside."
+    )
+    return silent_finding(__name__, fault, context, location, text)
 
 
 def _subscript(fault: Fault, context: Context, index: int) -> Spot | None:

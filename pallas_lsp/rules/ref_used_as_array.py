@@ -63,6 +63,7 @@ _UNSUPPORTED = re.compile(r"unsupported operand type\(s\)|not supported between 
 _POSITION = re.compile(r"^(\w+) (?:got a Ref|requires ndarray).*at position (\d+)")
 _REVERSED = re.compile(r"attribute '_r(\w+)'")
 _EXCEPTIONS = ("TypeError", "AttributeError", "ValueError", "TransformedRefAvalError", "TracerArrayConversionError")
+_NUMBERS = ("jax.lax.fori_loop", "jax.experimental.pallas.loop", "jax.experimental.pallas.ds", "range")
 _CONVERSIONS = ("__bool__", "__int__", "__float__", "__index__", "__iter__", "__array__", "__complex__")
 
 
@@ -74,7 +75,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     line = line_of(fault, context)
     if line is None:
         return None
-    found = list(_offenders(fault, line))
+    found = [_without_property(line, node) for node in _offenders(fault, line)]
     if not found:
         return None
     first = found[0]
@@ -170,14 +171,30 @@ def _base(node: ast.expr) -> ast.expr:
     return node
 
 
+def _without_property(line: Line, node: ast.expr) -> ast.expr:
+    """The ref of ``ref.T``, which makes a view that few operations take: its value can be turned as well."""
+    turned = isinstance(node, ast.Attribute) and node.attr in ("T", "mT")
+    return node.value if isinstance(node, ast.Attribute) and turned and line.kind(node.value) == "ref" else node
+
+
+def _whole(line: Line, node: ast.expr) -> str:
+    """The index that reads a ref: its only element where a single number is needed, else all of it."""
+    fact, call = line.fact(node), line.syntax.parent(node)
+    shape = fact.get("shape") if isinstance(fact, Mapping) else None
+    number = isinstance(call, ast.Call) and line.syntax.dotted(call.func) in _NUMBERS
+    if number and isinstance(shape, list) and shape and all(size == 1 for size in shape):
+        return f"[{', '.join('0' for _ in shape)}]"
+    return "[...]"
+
+
 def _read_text(line: Line, node: ast.expr) -> str:
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         return f"{line.syntax.source(node.value.value)}[{line.syntax.source(node.slice)}]"
-    return f"{line.syntax.source(node)}[...]"
+    return f"{line.syntax.source(node)}{_whole(line, node)}"
 
 
 def _read(editor: Editor, line: Line, node: ast.expr) -> None:
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         editor.replace(node, _read_text(line, node))
     else:
-        editor.insert(line.syntax.span(node)[1], "[...]")
+        editor.insert(line.syntax.span(node)[1], _whole(line, node))

@@ -334,3 +334,11 @@ def quiet_environment() -> None:
     if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         # Meshes of several devices can be built; nothing is computed on them.
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+
+
+def scan_parts(equation: Any) -> tuple[int, int]:
+    """How many operands of a ``scan`` are constants, and how many are carried."""
+    if "num_consts" in equation.params:
+        return equation.params["num_consts"], equation.params["num_carry"]
+    consts, carried, _ = (list(part) for part in equation.params["ft_in"].update(equation.invars).unpack())
+    return len(consts), len(carried)

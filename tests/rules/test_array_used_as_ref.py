@@ -117,6 +117,24 @@ if __name__ == "__main__":
         ["`x` is a value (float32[512, 256])"],
         since=(0, 12, 0, 1),
     ),
+    "all_of_an_array": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    acc = jnp.zeros(x_ref.shape, x_ref.dtype)
+    for _ in range(2):
+        acc[:, :] += x_ref[...]
+       #^^^^^^^^^
+    o_ref[...] = acc
+
+
+if __name__ == "__main__":
+    call(k)
+""",
+        ["`acc` is an array"],
+        fixes=1,
+    ),
     "ref_rebind": Snippet(
         """\
 

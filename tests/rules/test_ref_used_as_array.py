@@ -241,6 +241,36 @@ if __name__ == "__main__":
         ["`x_ref` is a ref (float32[512, 256]), a place in memory"],
         fixes=1,
     ),
+    "turned": Snippet(
+        """\
+
+
+def k(x_ref, o_ref):
+    o_ref[...] = jnp.dot(x_ref[...], x_ref.T)
+                                    #^^^^^
+
+
+if __name__ == "__main__":
+    pl.pallas_call(k, SDS((X.shape[0], X.shape[0]), X.dtype))(X)
+""",
+        ["read it with `x_ref[...]`"],
+        fixes=1,
+    ),
+    "bound": Snippet(
+        """\
+
+
+def k(n_ref, x_ref, o_ref):
+    o_ref[...] = jax.lax.fori_loop(0, n_ref, lambda i, x: x + 1, x_ref[...])
+                                     #^^^^^
+
+
+if __name__ == "__main__":
+    pl.pallas_call(k, SDS(X.shape, X.dtype))(jnp.ones((1,), jnp.int32), X)
+""",
+        ["read it with `n_ref[0]`"],
+        fixes=1,
+    ),
     "ref_list": Snippet(
         """\
 

@@ -143,6 +143,70 @@ UNREACHED = {
     ),
 }
 
+ROWS = """
+def kernel(x_ref, o_ref):
+    i = pl.program_id(0)
+    {body}
+
+
+def run(x):
+    return pl.pallas_call(
+        kernel,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        grid=(4,),
+        in_specs=[pl.BlockSpec((32, 128), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+    )(x)
+"""
+
+
+def rows(body: str) -> str:
+    return tpu(ROWS.format(body=body), "run(jnp.ones((32, 128)))")
+
+
+OUTSIDE = {
+    "slice": Case(
+        rows("o_ref[...] = x_ref[pl.ds((i + 1) * 8, 8), :]"),
+        "pl.ds((i + 1) * 8, 8)",
+        ("In step (3,) of the grid this is at elements 32 to 39 of dimension 0, which has 32",),
+    ),
+    "loop": Case(
+        rows("@pl.loop(0, 9)\n    def _(row):\n        o_ref[row, :] = x_ref[i, :]"),
+        "row",
+        ("element 8 of dimension 0, which has 8",),
+    ),
+    "loop_and_step": Case(
+        rows(
+            "def add(j, total):\n        return total + x_ref[pl.ds(i * 8 + j + 1, 1), :]\n\n"
+            "    o_ref[...] = jax.lax.fori_loop(0, 8, add, jnp.zeros((8, 128)))"
+        ),
+        "pl.ds(i * 8 + j + 1, 1)",
+        ("In step (3,)", "element 32"),
+    ),
+    "condition": Case(
+        rows(
+            "@pl.when(i > 0)\n    def _():\n        o_ref[...] = x_ref[pl.ds(i * 8 + 1, 8), :]\n\n"
+            "    o_ref[...] = x_ref[:8]"
+        ),
+        "pl.ds(i * 8 + 1, 8)",
+        ("In step (3,)",),
+    ),
+    "lanes": Case(
+        on_triton(rows("o_ref[i * 3 + jnp.arange(8), :] = x_ref[:8, :]")).replace(
+            "(4,),", "(4,),\n" + TRITON.format(""), 1
+        ),
+        "i * 3 + jnp.arange(8)",
+        ("In step (1,)",),
+    ),
+    "before_the_start": Case(
+        rows("o_ref[...] = x_ref[pl.ds(i * 8 - 1, 8), :]"), "pl.ds(i * 8 - 1, 8)", ("elements -1 to 6",)
+    ),
+}
+
+
+def test_accesses_outside_at_some_step(jax_python: JaxPython) -> None:
+    check(jax_python, "index-out-of-bounds", OUTSIDE)
+
 
 def test_blocks_that_later_steps_store_anew(jax_python: JaxPython) -> None:
     check(jax_python, "output-block-overwritten", OVERWRITTEN)

@@ -46,13 +46,27 @@ def value(known: Mapping[Any, Any], variable: Any) -> Any:
 
 
 def apply(equation: Any, operands: Sequence[Any]) -> list[Any]:
-    import numpy
-
     name = equation.primitive.name
     inner = list(compat.sub_jaxprs(equation))
     if name in ("pjit", "jit", "closed_call", "core_call") and len(inner) == 1:
         consts = getattr(equation.params.get("jaxpr"), "consts", ())
         return evaluate(inner[0], consts, operands)
+    scalars = not any(out.aval.shape for out in equation.outvars)
+    if scalars and name in ("squeeze", "broadcast_in_dim", "reshape", "copy"):
+        return [operands[0]]
+    if not scalars and name not in _OF_ANY_SHAPE:
+        raise UnknownError
+    return elementwise(equation, operands)
+
+
+_OF_ANY_SHAPE = ("convert_element_type", "select_n", "clamp", "integer_pow")
+
+
+def elementwise(equation: Any, operands: Sequence[Any]) -> list[Any]:
+    """The result of arithmetic that goes element by element; raises UnknownError for anything else."""
+    import numpy
+
+    name = equation.primitive.name
     if name == "convert_element_type":
         return [numpy.asarray(operands[0]).astype(equation.params["new_dtype"])]
     if name == "select_n":
@@ -64,11 +78,8 @@ def apply(equation: Any, operands: Sequence[Any]) -> list[Any]:
         return [numpy.minimum(numpy.maximum(x, low), high)]
     if name == "integer_pow":
         return [operands[0] ** equation.params["y"]]
-    scalars = not any(out.aval.shape for out in equation.outvars)
-    if scalars and name in ("squeeze", "broadcast_in_dim", "reshape", "copy"):
-        return [operands[0]]
     operation = _operations().get(name)
-    if operation is None or not scalars:
+    if operation is None:
         raise UnknownError
     with numpy.errstate(all="ignore"):
         return [operation(*operands)]

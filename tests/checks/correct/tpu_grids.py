@@ -104,6 +104,60 @@ def stored_again_without_a_change(x):
     )(x)
 
 
+def neighbours_where_there_are_any(x):
+    def kernel(x_ref, o_ref):
+        i = pl.program_id(0)
+        o_ref[...] = x_ref[pl.ds(i * 8, 8), :]
+
+        @pl.when(i + 1 < pl.num_programs(0))
+        def _():
+            o_ref[...] += x_ref[pl.ds((i + 1) * 8, 8), :]
+
+        @pl.when(i > 0)
+        def _():
+            o_ref[...] += x_ref[pl.ds(jnp.maximum(i - 1, 0) * 8, 8), :]
+
+    return pl.pallas_call(
+        kernel,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((32, 128), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def fetched_ahead(x):
+    def kernel(x_ref, o_ref, buffers, semaphores):
+        i, n = pl.program_id(0), pl.num_programs(0)
+
+        def fetch(step):
+            slot = jax.lax.rem(step, 2)
+            return pltpu.make_async_copy(x_ref.at[pl.ds(step * 8, 8), :], buffers.at[slot], semaphores.at[slot])
+
+        @pl.when(i == 0)
+        def _():
+            fetch(i).start()
+
+        @pl.when(i < n - 1)
+        def _():
+            fetch(i + 1).start()
+
+        fetch(i).wait()
+
+        @pl.loop(0, 8)
+        def _(row):
+            o_ref[pl.ds(row, 1), :] = buffers[jax.lax.rem(i, 2), pl.ds(row, 1), :]
+
+    return pl.pallas_call(
+        kernel,
+        grid=(4,),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), x.dtype), pltpu.SemaphoreType.DMA((2,))],
+    )(x)
+
+
 if __name__ == "__main__":
     x = jnp.ones((32, 128), jnp.float32)
     a = jnp.ones((256, 256), jnp.float32)
@@ -112,3 +166,5 @@ if __name__ == "__main__":
     in_place_with_clamped_neighbours(x)
     a_block_stored_by_one_of_its_steps(x)
     stored_again_without_a_change(x)
+    neighbours_where_there_are_any(x)
+    fetched_ahead(x)
