@@ -40,7 +40,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pallas_lsp.model import Fault, Finding, Fix, Severity
+from pallas_lsp.model import Fault, Finding, Fix, Related, Severity
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.findings import suggested
@@ -75,6 +75,10 @@ def judge(fault: Fault, context: Context) -> Finding | None:
             text += f" It has to be stored where the index of {_axes(axes)} is 0."
         others = related(fault, context, "The start value is stored here, in other steps.")
         start = next(related_spots(fault, context), None)
+        test = when_of(start) if start is not None else None
+        if test is not None and axes and test.source != condition(Editor(test.path, test.syntax), test.node, axes):
+            others = (*others, Related(where, "This adds to what the ref holds."))
+            where = test.location
         fixes.append(_condition(start, axes) if start is not None and axes else None)
     else:
         text = (

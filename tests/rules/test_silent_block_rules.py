@@ -93,7 +93,7 @@ STARTS = {
     "several_axes": Case(matmul("m // bs, n // bs, k // bs", "i, j, k", None), "o_ref[...]", fixes=1),
     "wrong_axis": Case(
         matmul("m // bs, n // bs, k // bs", "i, j, k", 0),
-        "o_ref[...]",
+        "pl.program_id(0) == 0",
         ("in step (1, 0, 0)", "index of axis 2 is 0"),
         fixes=1,
         related=1,
@@ -101,7 +101,7 @@ STARTS = {
     "scratch": Case(tpu(SCRATCH.format(start=""), MATMUL_CALL), "acc_ref[...]", ("scratch memory",), fixes=1),
     "scratch_in_other_steps": Case(
         tpu(SCRATCH.format(start=start(2, "acc_ref").replace("== 0", "== 1")), MATMUL_CALL),
-        "acc_ref[...]",
+        "pl.program_id(2) == 1",
         ("in step (0, 0, 0)",),
         fixes=1,
     ),
@@ -255,7 +255,7 @@ WRITTEN = {
         tpu(
             """
             def kernel(x_ref, _):
-                pl.debug_print("{}", x_ref[0, 0])
+                pl.debug_print("once")
 
 
             def run(x):
@@ -356,6 +356,18 @@ WAITS = {
         fixes=1,
     ),
     "on_one_line": Case(dma(f"copy = {MAKE}; copy.start()  # go"), "copy.start()", fixes=1),
+    "one_of_two": Case(
+        dma(
+            f"first, second = ({MAKE.replace('sem)', 'sem.at[n])')} for n in range(2))\n"
+            "    first.start()\n    second.start()\n    first.wait()"
+        ).replace("SemaphoreType.DMA]", "SemaphoreType.DMA((2,))]"),
+        "second.start()",
+        ("nothing in the kernel waits for",),
+        fixes=1,
+    ),
+}
+UNSTARTED = {
+    "name": Case(dma(f"copy = {MAKE}\n    copy.wait()"), "copy.wait()", ("never ends",), fixes=1),
 }
 READS = {
     "waited_too_late": Case(
@@ -389,6 +401,10 @@ def test_reductions_over_padding(jax_python: JaxPython) -> None:
 
 def test_copies_never_waited_for(jax_python: JaxPython) -> None:
     check(jax_python, "copy-never-waited", WAITS)
+
+
+def test_waits_for_copies_never_started(jax_python: JaxPython) -> None:
+    check(jax_python, "copy-never-started", UNSTARTED)
 
 
 def test_reads_before_the_wait(jax_python: JaxPython) -> None:
