@@ -194,7 +194,7 @@ def _circumstances(group: _Group, passed: list[str]) -> str:
 def suppressed(finding: Finding, context: Context) -> bool:
     """Whether a comment ``# pallas-lsp: ignore[rule]`` (or ``ignore`` alone) on its first or last line silences it."""
     syntax = context.syntax(finding.location.path)
-    if syntax is None:
+    if syntax is None or _IGNORE.search(syntax.text) is None:
         return False
     range_ = finding.location.range
     for line in {range_.start.line, range_.end.line}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pallas_lsp.source.children import children
 from pallas_lsp.source.syntax import FUNCTIONS, Function
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -19,7 +20,7 @@ def executed(node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(current, FUNCTIONS):
             stack.extend(_outside(current))
         else:
-            stack.extend(ast.iter_child_nodes(current))
+            stack.extend(children(current))
 
 
 def free_names(node: ast.AST) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from pallas_lsp.source.children import children
+
 
 @dataclass(frozen=True)
 class Binding:
@@ -41,6 +43,7 @@ class Scope:
         return None
 
 
+_LEAVES = (ast.Name, ast.Constant)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -81,6 +84,8 @@ class _Builder(ast.NodeVisitor):
             self.visit(target)
 
     def visit(self, node: ast.AST) -> None:
+        if isinstance(node, _LEAVES):
+            return
         if not isinstance(node, ast.stmt):
             super().visit(node)
             return
@@ -224,7 +229,8 @@ class _Builder(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         if not isinstance(node, _COMPREHENSIONS):
-            super().generic_visit(node)
+            for child in children(node):
+                self.visit(child)
             return
         self.inside(node)
         for generator in node.generators:

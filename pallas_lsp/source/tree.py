@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from pallas_lsp.model import Position, Range
+from pallas_lsp.source.children import children
 from pallas_lsp.source.newer import parse_module
 from pallas_lsp.source.positions import Lines
 
@@ -40,14 +41,12 @@ class Tree:
             self.tree = parse_module(text.removeprefix("\ufeff"))
         self.nodes: list[ast.AST] = [self.tree]
         """All nodes, in the order of ``ast.walk``."""
+        self._found: dict[Range, ast.AST | None] = {}
         self._parents: dict[ast.AST, ast.AST] = {}
         for node in self.nodes:
-            for name in node._fields:
-                value = getattr(node, name, None)
-                for child in value if isinstance(value, list) else (value,):
-                    if isinstance(child, ast.AST):
-                        self._parents[child] = node
-                        self.nodes.append(child)
+            parts = children(node)
+            self._parents.update(dict.fromkeys(parts, node))
+            self.nodes += parts
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -118,6 +117,11 @@ class Tree:
 
     def node_at(self, range_: Range) -> ast.AST | None:
         """The smallest node that covers a range; the outermost of those with the same extent."""
+        if range_ not in self._found:  # many rules ask for the same ones
+            self._found[range_] = self._node_at(range_)
+        return self._found[range_]
+
+    def _node_at(self, range_: Range) -> ast.AST | None:
         best: ast.AST | None = None
         level: list[ast.AST] = [self.tree]
         while level:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import site
@@ -73,6 +74,7 @@ def origin(path: str) -> str | None:
     return "workspace"
 
 
+@functools.cache
 def jax_file(path: str) -> str | None:
     """The path below site-packages of a file of jax or jaxlib, with forward slashes."""
     real = os.path.realpath(path)
@@ -94,12 +96,9 @@ def place(code: types.CodeType, lasti: int, line: int | None = None) -> Frame | 
         "origin": where,
     }
     if hasattr(code, "co_positions") and lasti >= 0:
-        for index, position in enumerate(code.co_positions()):
-            if index == lasti // 2:
-                start, end, column, end_column = position
-                if start is not None:
-                    frame.update(line=start, end_line=end, column=column, end_column=end_column)
-                break
+        for start, end, column, end_column in itertools.islice(code.co_positions(), lasti // 2, lasti // 2 + 1):
+            if start is not None:
+                frame.update(line=start, end_line=end, column=column, end_column=end_column)
     return frame
 
 

@@ -87,6 +87,7 @@ def _alone(session: Session, programs: list[tuple[str, Any]]) -> list[tuple[str,
 
 
 def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> None:
+    capture.again = None
     session.stage("lower", capture.id)
     started = time.perf_counter()
     inside = [chain[-1] for chain in equations.chains(_mini(equation, program))]
