@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pallas_lsp.model import Driver, Snapshot
 from pallas_lsp.source.free_names import free_names
+from pallas_lsp.source.launching import calls_back, foreign, launching
 from pallas_lsp.source.modules import Module, Node
 from pallas_lsp.source.state import keeps_state
 from pallas_lsp.source.syntax import parse
@@ -144,6 +144,8 @@ class _Groups:
         texts = [*(module.syntax.text for module in self._modules.values()), *self._others.values()]
         if any(word in text for text in texts for word in _SHARED_LIBRARIES):
             return False
+        if any(calls_back(self._snapshot, path, text, self._modules) for path, text in self._others.items()):
+            return False
         return not any(module.keeps_state for module in self._modules.values()) and not any(
             keeps_state(text) for text in self._others.values()
         )
@@ -192,6 +194,11 @@ class _Groups:
         return found, shares
 
     @cached_property
+    def _launching(self) -> set[str]:
+        """The other files that may launch; of all of them the whole text counts for every group."""
+        return launching(self._snapshot, self._others)
+
+    @cached_property
     def _of_all(self) -> hashlib._Hash:
         """A digest of what all groups depend on."""
         digest = hashlib.sha256()
@@ -225,28 +232,14 @@ class _Groups:
         for file in files:
             known = self._modules.get(file)
             if known is None:
-                shares.add(file)
+                shares |= {file} & self._launching
             elif name is not None and name in known.binders:
                 nodes |= {(file, number) for number in known.binders[name]}
             else:
                 nodes |= {(file, unit.number) for unit in known.units}
-        if not files and _foreign(module, name):
+        if not files and foreign(module, name):
             shares.add((module, name))
         return nodes, shares
-
-
-_KNOWN = frozenset(
-    {"jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "pytest", "absl", "hypothesis", "jaxtyping", "einops"}
-)
-
-
-def _foreign(module: str, name: str | None) -> bool:
-    """Whether an import that is none of the workspace's may launch kernels when it is used."""
-    dotted = f"{module}.{name}" if name else module
-    if dotted.startswith("jax.experimental.pallas.ops") or (dotted.startswith("jax") and "pallas.ops" in dotted):
-        return True
-    root = module.partition(".")[0]
-    return bool(root) and root not in _KNOWN and root not in sys.stdlib_module_names
 
 
 def _digest(text: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pallas_lsp.model import Document, Driver, Snapshot
 from pallas_lsp.source.dependence import Group, groups
 from pallas_lsp.source.drivers import find_drivers
+from pallas_lsp.source.launching import launching
 from pallas_lsp.source.workspace import imported_files
 
 TESTS = """
@@ -251,3 +254,38 @@ def test_statements_that_share_an_object_belong_together() -> None:
     assert len(found(text)) == 2
     both = text.replace("one(x)", "one(x, tiles)").replace("two(jnp", "two(tiles.of(1), jnp")
     assert len(found(both)) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "together"),
+    [
+        ("", False),
+        ("import jax.numpy as jnp, os\nfrom .other import name\n", False),
+        ("from kernels import one\n", True),
+        ("from jax.experimental import pallas as pl\ndef launch(k, x):\n    return pl.pallas_call(k, x)(x)\n", True),
+        ("from kernel_library import mha\n", True),
+        ("import numpy, kernel_library as lib\n", True),
+        ("def launch():\n    from jax.experimental.pallas.ops.gpu import attention\n", True),
+    ],
+)
+def test_a_file_on_the_disk_unites_what_uses_it_only_where_it_may_launch(
+    tmp_path: Path, more: str, together: bool
+) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS + more)
+    (tmp_path / "other.py").write_text("name = 1\n")
+    file = tmp_path / "kernels.py"
+    file.write_text(TEXT)
+    snapshot = Snapshot({str(file): Document(str(file), TEXT, 1)}, (str(tmp_path),))
+    texts = {str(file): TEXT, **imported_files(snapshot, str(file), TEXT)}
+    every = groups(snapshot, str(file), texts, find_drivers(snapshot, str(file)))
+    assert len(every) == (1 if together else 2)
+
+
+def test_a_file_that_uses_one_that_launches_may_launch_too() -> None:
+    texts = {
+        "/w/deep.py": "from jax.experimental import pallas as pl\nf = pl.pallas_call\n",
+        "/w/middle/__init__.py": "from deep import f\n",
+        "/w/top.py": "import middle\n",
+        "/w/apart.py": "SIZE = 3\n",
+    }
+    assert launching(Snapshot({}, ("/w",)), texts) == set(texts) - {"/w/apart.py"}
