@@ -1,6 +1,7 @@
 """
 ## What it does
-Finds kernels that take another number of parameters than the launch gives them refs.
+Finds kernels that take another number of parameters than the launch gives them refs, and values that
+`functools.partial` binds by position, so that they take the places of refs.
 
 ## Why it is wrong
 A kernel is called with one ref for each argument of the call (scalar-prefetch arguments first), then one for each
@@ -46,6 +47,7 @@ from pallas_lsp.rules.shared.functions import head_location, positional
 from pallas_lsp.rules.shared.launch_refs import Refs, refs_of
 from pallas_lsp.rules.shared.launches import Launch, launch_of
 from pallas_lsp.rules.shared.parameter_fixes import bare_scratch, bound_keyword, fixes, keyword_only, unbound_method
+from pallas_lsp.rules.shared.partial_binding import Bound, bound_first
 from pallas_lsp.rules.shared.wording import and_list, count_text
 
 SINCE = "0.1.0"
@@ -60,6 +62,9 @@ _CALLERS = {
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
+    bound = bound_first(fault, context)
+    if bound is not None:
+        return _bound_first(fault, context, bound)
     arity = arity_of(fault)
     if arity is None or not called_by(fault, _CALLERS, skip=("run_scoped",)):
         return None
@@ -93,6 +98,18 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         _related(launch, found, location),
         fixes(launch, arity, refs, found, taken),
     )
+
+
+def _bound_first(fault: Fault, context: Context, bound: Bound) -> Finding:
+    """Values bound by position, which take the places of refs."""
+    taken, meant = (and_list([f"`{name}`" for name in names]) for names in (bound.taken, bound.meant))
+    message = (
+        f"`functools.partial` gives {'this value' if len(bound.values) == 1 else 'these values'} to {taken}, the first "
+        f"of the kernel, which the refs are meant for: bind {meant} by name."
+    )
+    where = bound.partial.at(bound.values[0]).location
+    related = [Related(context.locate(fault), "Here it is used as a ref.")]
+    return finding(__name__, fault, context, where, message, related, [bound.fix()])
 
 
 def _bound(launch: Launch) -> int:

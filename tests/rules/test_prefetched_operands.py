@@ -55,6 +55,31 @@ DOTS = {
     }.items()
 }
 
+SCALE = """
+def kernel(x_ref, w_ref, o_ref, eps, scale):
+    o_ref[...] = (x_ref[...] + eps) * w_ref[...] * scale
+
+
+def run(x, w):
+    launch = pl.pallas_call(
+        functools.partial(kernel, 1e-6, 2.0), out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype)
+    )
+    return launch(x, w)
+"""
+BOUND = {
+    "values_first": Case(
+        tpu(SCALE, "run(jnp.ones((8, 128)), jnp.ones((1, 128)))"),
+        "1e-6",
+        ("gives these values to `x_ref` and `w_ref`", "bind `eps` and `scale` by name"),
+        fixes=1,
+        related=1,
+    ),
+}
+
+
+def test_values_bound_in_place_of_refs(jax_python: JaxPython) -> None:
+    check(jax_python, "kernel-parameters-mismatch", BOUND)
+
 
 def test_parameters_for_prefetched_operands(jax_python: JaxPython) -> None:
     check(jax_python, "kernel-parameters-mismatch", PARAMETERS)
