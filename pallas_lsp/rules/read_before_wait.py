@@ -57,12 +57,15 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     if read is None:
         return None
     on_tpu = fault.facts.get("copy") == "dma_start"
-    what = _destination(copy, on_tpu=on_tpu)
+    is_product = fault.facts.get("copy") == "tcgen05_mma"
+    what = _destination(copy, on_tpu=on_tpu, is_product=is_product)
     how = "its `wait()`" if on_tpu else "`plgpu.barrier_wait`"
     place = f"line {read.location.range.start.line + 1}"
+    thing = "product" if is_product else "copy"
+    wait = how[0].upper() + how[1:] if on_tpu else how
     text = (
-        f"Nothing waits for this copy before {what} is read on {place}: it goes on while the kernel runs, so that the "
-        f"read sees what was there before. {how[0].upper() + how[1:] if on_tpu else how} has to come first."
+        f"Nothing waits for this {thing} before {what} is read on {place}: it goes on while the kernel runs, so that "
+        f"the read sees what was there before. {wait} has to come first."
     )
     if copy is None:
         message = f"`{short(read.source, 40)}` is read before the copy into it was waited for."
@@ -72,11 +75,14 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     return silent_finding(__name__, fault, context, narrow(copy), text, related, [fix])
 
 
-def _destination(copy: Spot | None, *, on_tpu: bool) -> str:
+def _destination(copy: Spot | None, *, on_tpu: bool, is_product: bool = False) -> str:
     call: ast.AST | None = copy.node if copy is not None else None
     if on_tpu and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and copy is not None:
         call = copy.syntax.value(call.func.value)
     if copy is None or not isinstance(call, ast.Call):
         return "its destination"
+    if is_product:
+        given = copy.syntax.arguments(call).get(0, "acc")
+        return f"`{short(copy.syntax.source(given), 40)}`" if given is not None else "its accumulator"
     given = copy.syntax.arguments(call).get(1, "dst") or copy.syntax.arguments(call).get(1, "dst_ref")
     return f"`{short(copy.syntax.source(given), 40)}`" if given is not None else "its destination"

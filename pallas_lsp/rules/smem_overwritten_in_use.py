@@ -55,21 +55,35 @@ _READERS = {
     "wgmma_ref": ("the tensor core", "wgmma_wait"),
     "copy_smem_to_gmem": ("the copy engine", "wait_smem_to_gmem"),
 }
+_BARRIERS = {
+    "tcgen05_mma": "the tensor core may still use it",
+    "async_copy_smem_to_tmem": "the tensor core may still use it",
+    "copy_gmem_to_smem": "a copy into it may still be under way",
+}
+"""What a barrier tells the end of."""
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
     if not checked(fault, "smem-overwritten-in-use"):
         return None
     write, read = spot_of(fault, context), next(related_spots(fault, context), None)
-    who, wait = _READERS[str(fault.facts.get("reader"))]
+    reader = str(fault.facts.get("reader"))
     target = _target(write)
     since = f" since line {read.location.range.start.line + 1}" if read is not None else ""
-    text = (
-        f"{target} is overwritten here while {who} may still read it{since}: `plgpu.{wait}(0)` has to come in between."
-    )
+    who, wait = _READERS.get(reader, ("", ""))
+    if reader in _BARRIERS:
+        text = (
+            f"{target} is overwritten here while {_BARRIERS[reader]}{since}: a `plgpu.barrier_wait` for that has to "
+            "come in between."
+        )
+    else:
+        text = (
+            f"{target} is overwritten here while {who} may still read it{since}: `plgpu.{wait}(0)` has to come in "
+            "between."
+        )
     where = narrow(write) if write is not None else context.locate(fault)
-    others = [Related(narrow(read), "It is read by this, which nothing waits for.")] if read is not None else []
-    fix = wait_between(read, write, wait) if read is not None and write is not None else None
+    others = [Related(narrow(read), "It is used by this, which nothing waits for.")] if read is not None else []
+    fix = wait_between(read, write, wait) if read is not None and write is not None and wait else None
     return silent_finding(__name__, fault, context, where, text, others, [fix])
 
 

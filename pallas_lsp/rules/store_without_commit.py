@@ -38,6 +38,7 @@ from pallas_lsp.model import Fault, Finding
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
 from pallas_lsp.rules.shared.async_order import commit_before
+from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related, related_spots, silent_finding, spot_of
 
 SINCE = "0.1.0"
@@ -47,7 +48,10 @@ _READERS = {
     "copy_smem_to_gmem": "the copy engine",
     "wgmma_ref": "the tensor core",
     "tcgen05_mma": "the tensor core",
+    "async_copy_smem_to_tmem": "the tensor core",
+    "async_load": "`async_load_tmem`",
 }
+_WRITERS = {"copy_gmem_to_smem": "the copy engine", "async_store_tmem": "another store"}
 
 
 def judge(fault: Fault, context: Context) -> Finding | None:
@@ -55,16 +59,31 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     reader = spot_of(fault, context)
     store = next(related_spots(fault, context), None)
-    name = "SMEM"
-    if store is not None:
-        target = store.node.value if isinstance(store.node, ast.Subscript) else store.node
-        name = f"`{short(store.syntax.source(target), 40)}`"
-    who = _READERS.get(str(fault.facts.get("reader")), "the copy engine")
-    text = (
-        f"{name} was stored to, and {who} reads it here without `plgpu.commit_smem()` in between: it may see what was "
-        "there before."
-    )
+    kind = str(fault.facts.get("reader"))
+    in_tmem = fault.facts.get("memory_space") == "tmem"
+    commit = "commit_tmem" if in_tmem else "commit_smem"
+    name = _stored(store) or ("TMEM" if in_tmem else "SMEM")
+    if kind in _WRITERS:
+        text = (
+            f"{name} was stored to, and {_WRITERS[kind]} overwrites it here without `plgpu.{commit}()` in between: the "
+            "store may land after it."
+        )
+    else:
+        text = (
+            f"{name} was stored to, and {_READERS.get(kind, 'the copy engine')} reads it here without "
+            f"`plgpu.{commit}()` in between: it may see what was there before."
+        )
     where = narrow(reader) if reader is not None else context.locate(fault)
     others = related(fault, context, "This store is not committed.")
-    fix = commit_before(reader) if reader is not None else None
+    fix = commit_before(reader, commit) if reader is not None else None
     return silent_finding(__name__, fault, context, where, text, others, [fix])
+
+
+def _stored(store: Spot | None) -> str:
+    """What was stored to, as the source names it."""
+    if store is None:
+        return ""
+    target: ast.AST | None = store.node.value if isinstance(store.node, ast.Subscript) else store.node
+    if isinstance(target, ast.Call):
+        target = store.syntax.arguments(target).get(0, "ref")
+    return f"`{short(store.syntax.source(target), 40)}`" if target is not None else ""

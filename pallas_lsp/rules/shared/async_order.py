@@ -31,13 +31,13 @@ def block_of(syntax: Syntax, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def commit_before(use: Spot) -> Fix | None:
+def commit_before(use: Spot, name: str = "commit_smem") -> Fix | None:
     """``plgpu.commit_smem()`` before the statement of a use."""
     statement = own_statement(use)
     if statement is None:
         return None
     edits = Editor(use.path, use.syntax)
-    function = edits.spell(f"{MOSAIC_GPU[0]}.commit_smem", statement, MOSAIC_GPU)
+    function = edits.spell(f"{MOSAIC_GPU[0]}.{name}", statement, MOSAIC_GPU)
     if function is None:
         return None
     edits.add_before(statement, f"{function}()")
@@ -52,7 +52,8 @@ def wait_before(copy: Spot, read: Spot) -> Fix | None:
     syntax = copy.syntax
     if not isinstance(copy.node, ast.Call):
         return None
-    barrier = syntax.arguments(copy.node).get(2, "barrier")
+    position = 3 if called(syntax, copy.node) == "tcgen05_mma" else 2
+    barrier = syntax.arguments(copy.node).get(position, "barrier")
     same = copy.path == read.path and syntax.function(copy.node) is syntax.function(read.node)
     at = own_statement(read if same else copy)
     if barrier is None or at is None:

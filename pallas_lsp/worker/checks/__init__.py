@@ -26,6 +26,7 @@ from . import (
     overwrites,
     padding,
     parallel_axes,
+    stepped,
     stores,
     tpu_float64,
     triton_launch,
@@ -57,6 +58,12 @@ _CHECKS = (
     unstored.check,
 )
 
+_OF_ORDER = (
+    *("collective-scope-in-branch", "read-before-wait", "smem-overwritten-in-use", "store-without-commit"),
+    "too-few-arrivals",
+)
+"""What following a kernel step by step would find again."""
+
 
 def run(program: Any, backend: str, around: Any = None) -> Iterator[Found]:
     """What the checks find in the kernels of a program; one that fails finds nothing.
@@ -64,9 +71,14 @@ def run(program: Any, backend: str, around: Any = None) -> Iterator[Found]:
     ``around``: the program that it was taken out of, where that shows what becomes of the outputs.
     """
     for kernel in kernels(program, backend, around):
+        found: list[Found] = []
         for check in _CHECKS:
             with contextlib.suppress(Exception):
-                yield from list(check(kernel))
+                found += check(kernel)
+        if not any(each.check in _OF_ORDER for each in found):
+            with contextlib.suppress(Exception):
+                found += stepped.check(kernel)
+        yield from found
 
 
 __all__ = ["Found", "Kernel", "run"]
