@@ -55,7 +55,8 @@ def judge(fault: Fault, context: Context) -> Finding | None:
         return None
     for frame in reversed(context.frames(fault)):
         syntax = context.syntax(frame.path)
-        for node, text, related, fix in _wrong(frame.path, syntax) if syntax is not None else ():
+        missing = fault.message if fault.exception.endswith("TypeError") else ""
+        for node, text, related, fix in _wrong(frame.path, syntax, missing) if syntax is not None else ():
             outer = syntax.statement(node) if syntax is not None else None
             if outer is not None and outer.lineno <= frame.line <= (outer.end_lineno or outer.lineno):
                 assert syntax is not None
@@ -78,18 +79,21 @@ def read(path: str, syntax: Syntax, context: Context) -> Iterator[Finding]:
         )
 
 
-def _wrong(path: str, syntax: Syntax) -> Iterable[tuple[ast.expr, str, list[Related], Fix | None]]:
+def _wrong(path: str, syntax: Syntax, refused: str = "") -> Iterable[tuple[ast.expr, str, list[Related], Fix | None]]:
+    """``refused``: what Python said of a call that lacks arguments; such a one is wrong whatever it would return."""
     for call, name, given in taking(syntax):
         taker = name.rpartition(".")[2]
         if isinstance(given, ast.Call) and given in (*call.args, *(k.value for k in call.keywords)):
             function = own_function(syntax, given.func)
-            if function is None or returned(syntax, function) != []:
+            lacks = function is not None and f"{function.name}() missing " in refused
+            if function is None or not (lacks or returned(syntax, function) == []):
                 continue
+            why = "without the arguments that it takes" if lacks else "which returns nothing"
             text = (
-                f"`{short(syntax.source(given), 40)}` calls `{function.name}` here, which returns nothing: `{taker}` "
-                f"takes the function itself, `{short(syntax.source(given.func), 40)}`, and calls it with refs."
+                f"`{short(syntax.source(given), 40)}` calls `{function.name}` here, {why}: `{taker}` takes the "
+                f"function itself, `{short(syntax.source(given.func), 40)}`, and calls it with refs."
             )
-            related = [Related(head_location(path, syntax, function), "Nothing is returned by this.")]
+            related = [Related(head_location(path, syntax, function), "This is called.")]
             yield given, text, related, _passed(path, syntax, given)
         elif isinstance(given, ast.Name):
             maker = own_function(syntax, given)

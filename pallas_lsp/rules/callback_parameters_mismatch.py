@@ -103,6 +103,12 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     function = _function(line, arity)
     if function is None:
         return None
+    if kind.said == "pl.run_scoped" and (apart := _called_apart(line)) is not None:
+        message = (
+            "`pl.run_scoped` takes what it allocates as its own arguments and runs the body at once: it returns no "
+            "function as `pl.run_state` does."
+        )
+        return finding(__name__, fault, context, line.location, message, (), [_joined(line, apart)])
     location = head_location(line.path, line.syntax, function)
     taken = len(positional(function))
     given = arity.given if arity.given is not None else taken - len(arity.missing)
@@ -124,6 +130,23 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     )
     fixes = _fixes(line, function, kind, taken, given)
     return finding(__name__, fault, context, location, message, _related(line), fixes)
+
+
+def _called_apart(line: Line) -> ast.Call | None:
+    """The call of what ``run_scoped(body)`` returns, where it was given nothing to allocate."""
+    made, call = line.node, line.syntax.parent(line.node)
+    alone = isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords
+    return call if alone and isinstance(call, ast.Call) and call.func is made else None
+
+
+def _joined(line: Line, call: ast.Call) -> Fix | None:
+    """``run_scoped(body)(x)`` as ``run_scoped(body, x)``."""
+    if not isinstance(line.node, ast.Call) or not (call.args or call.keywords):
+        return None
+    first = min(line.syntax.span(each)[0] for each in (*call.args, *call.keywords))
+    editor = Editor(line.path, line.syntax)
+    editor.change(line.syntax.span(line.node.args[0])[1], first, ", ")
+    return suggested("Give it what it allocates", editor)
 
 
 def _keyword(line: Line, name: str) -> ast.keyword | None:

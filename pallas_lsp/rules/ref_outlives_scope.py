@@ -92,7 +92,8 @@ def _raised(fault: Fault, context: Context) -> Finding | None:
     made = born(context, allocation.get("frames")) if isinstance(allocation, Mapping) else None
     call = _scope(made) if made is not None else None
     returned = _returned_of(call, made) if call is not None and made is not None else None
-    place = returned or used
+    kept = _kept(call, made) if returned is None and call is not None and made is not None else None
+    place = returned or kept or used
     if place is None:
         return None
     what = f"`{short(made.source, 50)}`" if made is not None else "a scope that ended"
@@ -100,7 +101,7 @@ def _raised(fault: Fault, context: Context) -> Finding | None:
         f"`{short(place.source, 40)}` is the ref of {what}, which is freed when the body of its `pl.run_scoped` ends: "
         "return its value, `[...]`, not the ref."
     )
-    later = [Related(used.location, "The ref is used here, after its scope.")] if used is not None and returned else []
+    later = [] if used is None or used is place else [Related(used.location, "It is used here, after its scope.")]
     fixes = [_fix(returned, call)] if returned is not None and call is not None else []
     return silent_finding(__name__, fault, context, place.location, text, later, fixes, Severity.ERROR)
 
@@ -117,17 +118,61 @@ def _scope(made: Spot) -> Spot | None:
 
 def _returned_of(call: Spot, made: Spot) -> Spot | None:
     """Where the body of a scope returns the ref of an allocation."""
-    use = scoped_use(call)
-    if use is None or use.function is None or not isinstance(call.node, ast.Call):
+    use, found = scoped_use(call), _received(call, made)
+    if use is None or use.function is None:
         return None
-    index = next((i for i, a in enumerate(call.node.args) if made.node in ast.walk(a)), None)
-    name = next((k.arg for k in call.node.keywords if made.node in ast.walk(k.value)), None)
-    found = parameter(use, (index or 1) - 1, name) if index is not None or name is not None else None
     for value in _results(use.syntax, use.function) if found is not None else ():
         for node in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
             if found is not None and isinstance(node, ast.Name) and node.id == found.arg:
                 return made.at(node)
     return None
+
+
+def _received(call: Spot, made: Spot) -> ast.arg | None:
+    """The parameter of the body of a scope that gets the ref of an allocation."""
+    use = scoped_use(call)
+    if use is None or use.function is None or not isinstance(call.node, ast.Call):
+        return None
+    index = next((i for i, a in enumerate(call.node.args) if made.node in ast.walk(a)), None)
+    name = next((k.arg for k in call.node.keywords if made.node in ast.walk(k.value)), None)
+    return parameter(use, (index or 1) - 1, name) if index is not None or name is not None else None
+
+
+def _kept(call: Spot, made: Spot) -> Spot | None:
+    """Where the body of a scope puts the ref of an allocation that is still there after it."""
+    found = _received(call, made)
+    use = scoped_use(call)
+    function = use.function if use is not None else None
+    if found is None or function is None or isinstance(function, ast.Lambda):
+        return None
+    syntax = call.syntax
+    outer = {
+        name
+        for node in syntax.own_nodes(function)
+        if isinstance(node, ast.Nonlocal | ast.Global)
+        for name in node.names
+    }
+    for node in syntax.own_nodes(function):
+        if isinstance(node, ast.Name) and node.id == found.arg and isinstance(node.ctx, ast.Load):
+            parent = syntax.parent(node)
+            holder = parent if isinstance(parent, ast.Tuple | ast.List | ast.Dict) else node
+            around = syntax.parent(holder)
+            if isinstance(around, ast.Assign) and around.value is holder:
+                if any(_outlives(target, outer) for target in around.targets):
+                    return made.at(node)
+            elif isinstance(around, ast.Call) and holder in around.args and isinstance(around.func, ast.Attribute):
+                alone = isinstance(syntax.parent(around), ast.Expr)
+                if alone and around.func.attr in _KEEPING:
+                    return made.at(node)
+    return None
+
+
+_KEEPING = ("append", "add", "insert", "extend", "setdefault", "appendleft")
+"""Methods of Python's collections that keep what they are given."""
+
+
+def _outlives(target: ast.expr, outer: set[str]) -> bool:
+    return isinstance(target, ast.Attribute | ast.Subscript) or (isinstance(target, ast.Name) and target.id in outer)
 
 
 def _results(syntax: Syntax, function: Function) -> list[ast.expr]:

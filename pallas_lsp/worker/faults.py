@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import equations, frames, know_budget, know_operands, knowledge, libraries
+from . import equations, frames, know_budget, know_effects, know_operands, knowledge, libraries
 
 _numbers = itertools.count(1)
 
@@ -105,6 +105,10 @@ def _program_facts(
 ) -> dict[str, Any]:
     """What the traced program adds to the facts; a collector that fails adds none."""
     found: dict[str, Any] = {}
+    with contextlib.suppress(Exception):
+        unknown = know_effects.foreign_ref(program) if program is not None else None
+        if unknown is not None:
+            found["unknown_ref"] = unknown
     with contextlib.suppress(Exception):
         operands = know_operands.of_equation(at, error)
         if operands:
