@@ -175,7 +175,7 @@ COMMITS = {
 OVERWRITES = {
     "a_slot_filled_again": Case(
         gpu(PRODUCER.format(more="", before=""), RING, more=THREADS),
-        "plgpu.copy_gmem_to_smem",
+        "plgpu.copy_gmem_to_smem(x.at[pl.ds(i * 16, 16)], buf.at[slot], full.at[slot])",
         ("`buf.at[slot]` is overwritten here while a copy into it may still be under way",),
         related=1,
     ),

@@ -64,6 +64,8 @@ class Hazards:
         self._writes: dict[Memory, list[Access]] = {}
         self._uncommitted: dict[Memory, list[Access]] = {}
         self._written: set[Memory] = set()
+        self._stored: set[tuple[int, int, Region]] = set()
+        """Which operation of which thread wrote what."""
 
     def token(self) -> int:
         self._tokens += 1
@@ -98,7 +100,8 @@ class Hazards:
             if (write.name, name) in _PIPELINED:
                 continue
             if write.token is None:
-                self._unordered(name, chain, write)
+                if not self._alike(write, thread.number):
+                    self._unordered(name, chain, write)
                 return
             self.early = write, thread.number
             facts = {"read": name, "copy": write.name, "memory_space": memory.space}
@@ -124,12 +127,14 @@ class Hazards:
         self._written.add(memory)
         if region is None or self.found is not None:
             return
+        this = Access(name, region, chain, thread.number, 0, token)
         for other in [*self._open(self._reads, thread, region), *self._open(self._writes, thread, region)]:
             if (other.name, name) in _PIPELINED:
                 continue
             if other.token is None or other.thread != thread.number:
+                if self._alike(this, other.thread):
+                    continue
                 if token is None and other.token is None and other in self._reads.get(memory, ()):
-                    this = Access(name, region, chain, thread.number, 0)
                     self._unordered(other.name, other.chain, this)
                 else:
                     self._unordered(name, chain, other)
@@ -144,8 +149,13 @@ class Hazards:
                 return
         access = Access(name, region, chain, thread.number, thread.tick(), token)
         self._note(self._writes, access)
+        self._stored.add((id(chain[-1]), thread.number, region))
         if token is None:
             self._note(self._uncommitted, access)
+
+    def _alike(self, write: Access, thread: int) -> bool:
+        """Whether a thread writes the same place by the same operation: threads that do the same work do no harm."""
+        return (id(write.chain[-1]), thread, write.region) in self._stored
 
     def _open(self, kind: dict[Memory, list[Access]], thread: Thread, region: Region) -> Iterator[Access]:
         """What may still be going on, for all that a thread knows."""

@@ -15,7 +15,7 @@ from .kernel import is_variable
 from .regions import Memory, Operand, operands, region, slot
 from .scalars import scalar
 
-MOST_STEPS = 20000
+MOST_STEPS = 10000
 _HARMLESS = ("debug_print", "print_layout", "async_prefetch", "set_max_registers", "griddepcontrol", "debug_callback")
 SYNC = ("barrier", "wait", "copy", "commit", "tcgen05", "wgmma", "semaphore", "async", "run_scoped", "core_map")
 

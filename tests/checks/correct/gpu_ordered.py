@@ -96,6 +96,17 @@ def threads_that_meet(x):
     return plgpu.kernel(body, out_type=OUT, scratch_types=scratch, num_threads=2, thread_name="t")(x)
 
 
+def threads_that_do_the_same(x):
+    def body(x_gmem, o_gmem, out):
+        out[...] = x_gmem[...] * 2.0
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(out, o_gmem)
+        plgpu.wait_smem_to_gmem(0)
+
+    scratch = [plgpu.SMEM(SHAPE, jnp.float32)]
+    return plgpu.kernel(body, out_type=OUT, scratch_types=scratch, num_threads=2, thread_name="t")(x)
+
+
 def copies_that_only_some_steps_wait_for(x):
     def body(x_gmem, o_gmem, buf, bar):
         @pl.loop(0, 4)
@@ -197,6 +208,7 @@ if __name__ == "__main__":
     ring_of_two_threads(array)
     slots_on_their_way_out(array)
     threads_that_meet(array)
+    threads_that_do_the_same(array)
     copies_that_only_some_steps_wait_for(array)
     value_kept_while_scopes_come_and_go(array)
     made_by_a_function(array)
