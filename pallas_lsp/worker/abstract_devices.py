@@ -72,6 +72,12 @@ def _answer_device(platform: str, device: Any) -> None:
         ):
             if hasattr(module, attribute):
                 setattr(module, attribute, functools.partial(_same, value))
+        # What is remembered of a device is kept by the mesh alone, and that may be the same.
+        getattr(getattr(module, "get_tpu_info", None), "cache_clear", _nothing)()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _same(value: Any) -> Any:

@@ -88,13 +88,16 @@ def targets(backend: str, program: Any, wanted: dict[str, Any], answered: str | 
     ``answered``: the kind of the TPU whose facts (lanes, cores) went into the program, None where none did.
 
     A kernel that uses the instructions of one GPU generation is lowered for that one alone; one that uses none of
-    either, for the first wanted target.
+    either, for the first wanted target.  Of several it is enough that one takes the kernel.
     """
     capabilities = list(wanted.get("mosaic_gpu") or ["9.0", "10.0"])
     if backend == "tpu":
         spaces = _memory_spaces(program)
         kind = tpu_kind(" ".join((*_primitives(program), *(space.upper() for space in spaces))), wanted)
-        return [("tpu", answered if answered is not None and kind != _NEWEST_TPU else kind)]
+        kind = answered if answered is not None and kind != _NEWEST_TPU else kind
+        # Vectors of a SparseCore have other lengths on each TPU, and a kernel may be written for one of them.
+        others = [_NEWEST_TPU] if kind != _NEWEST_TPU and _on_sparse_core(program) else []
+        return [("tpu", each) for each in (kind, *others)]
     if backend == "any":
         return [("cuda", capabilities[0]), *targets("tpu", program, wanted, answered)]
     names = _primitives(program)
@@ -105,6 +108,17 @@ def targets(backend: str, program: Any, wanted: dict[str, Any], answered: str | 
     else:
         fitting = capabilities[:1]
     return [("cuda", capability) for capability in fitting[:1]]
+
+
+def _on_sparse_core(program: Any) -> bool:
+    from . import equations
+
+    meshes = [
+        mesh
+        for chain in equations.chains(program)
+        for mesh in (chain[-1].params.get("mesh"), *(chain[-1].params.get("meshes") or ()))
+    ]
+    return any("Subcore" in type(mesh).__name__ for mesh in meshes)
 
 
 def _primitives(program: Any) -> set[str]:

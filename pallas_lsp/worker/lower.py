@@ -109,10 +109,8 @@ def _lower(session: Session, capture: Capture, equation: Any, program: Any) -> N
             failures.append((error, f"{platform}:{kind}"))
         else:
             capture.targets.append(f"{platform}:{kind}")
-            if capture.backend == "any":
-                # A kernel that names no backend is right if one of them takes it.
-                failures.clear()
-                break
+            failures.clear()
+            break
     capture.seconds += time.perf_counter() - started
     if failures:
         first, target = failures[0]

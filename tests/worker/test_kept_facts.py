@@ -17,7 +17,7 @@ def op(x):
     lanes = core.num_lanes
 
     def body(x_ref, o_ref, scratch):
-        scratch[pl.ds(0, lanes)] = jnp.full((lanes,), 1, jnp.int32)
+        scratch[pl.ds(0, lanes)] = jnp.arange(lanes, dtype=jnp.int32)
 
     mesh = plsc.VectorSubcoreMesh(
         num_cores=core.num_cores, num_subcores=core.num_subcores, core_axis_name="core", subcore_axis_name="subcore")
@@ -72,6 +72,26 @@ if __name__ == "__main__":
 def test_a_kernel_is_lowered_for_the_tpu_whose_facts_it_was_built_from(newest_jax_python: Any, worker_run: Any) -> None:
     main = "\nif __name__ == '__main__':\n    op(jnp.zeros((1024,), jnp.int32))\n"
     events = worker_run(newest_jax_python.python, SPARSE + main, targets={"tpu": ["TPU v6e"]})
+    assert events.faults == []
+    assert [capture["targets"] for capture in events.captures] == [["tpu:TPU7x"]]
+
+
+def test_a_kernel_for_the_vectors_of_another_sparse_core_is_right(
+    newest_jax_python: Any, worker_run: Any, tmp_path: Path
+) -> None:
+    text = SPARSE.replace("lanes = core.num_lanes", "lanes = 16")
+    tests = """
+import jax.numpy as jnp
+from kernels import op
+
+def test_op():
+    op(jnp.zeros((1024,), jnp.int32))
+"""
+    driver = {"id": "pytest:t", "kind": "pytest", "name": "test_op", "target": "TPU v6e"}
+    driver["path"] = str(tmp_path / "test_kernels.py")
+    events = worker_run(
+        newest_jax_python.python, text, files={"test_kernels.py": tests}, drivers=[driver], targets={"tpu": ["TPU v6e"]}
+    )
     assert events.faults == []
     assert [capture["targets"] for capture in events.captures] == [["tpu:TPU7x"]]
 

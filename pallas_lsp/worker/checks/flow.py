@@ -74,7 +74,17 @@ def _branch(at: At, given: Sequence[Any], results: list[Any]) -> Steps:
         _skip(at.machine, given, results)
         return
     chosen = branches[min(max(int(which), 0), len(branches) - 1)]
+    for other in (each for each in branches if each is not chosen):
+        _blur_used(at.machine, other, given[1:])
     yield from _inline(at, chosen, given[1:], results)
+
+
+def _blur_used(machine: Machine, jaxpr: Any, given: Sequence[Any]) -> None:
+    """What another block writes under a condition is read at will: the reader masks it, or does nothing with it."""
+    used = {v for equation in jaxpr.eqns for v in equation.invars if is_variable(v)}
+    for variable, each in zip(jaxpr.invars, given, strict=False):
+        if isinstance(each, Memory) and variable in used:
+            machine.hazards.blur(each)
 
 
 def _scan(at: At, given: Sequence[Any], results: list[Any]) -> Steps:

@@ -103,6 +103,8 @@ class Hazards:
                 if not self._alike(write, thread.number):
                     self._unordered(name, chain, write)
                 return
+            if region.exceeds(write.region):
+                continue  # what is still to come may be masked in what is read, as rows before the first are
             self.early = write, thread.number
             facts = {"read": name, "copy": write.name, "memory_space": memory.space}
             self._report("read-before-wait", chain, facts, write, "the copy that is not waited for")

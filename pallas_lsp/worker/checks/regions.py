@@ -42,6 +42,15 @@ class Region:
         both = zip(self.box, other.box, strict=True)
         return all(a < b + m and b < a + n for (a, n), (b, m) in both)
 
+    def exceeds(self, other: Region) -> bool:
+        """Whether it has elements that are not in the other."""
+        if other.box is None or self.memory is not other.memory:
+            return False
+        if self.box is None:
+            return other.box != tuple((0, size) for size in other.shape)
+        both = zip(self.box, other.box, strict=True)
+        return any(a < b or b + m < a + n for (a, n), (b, m) in both)
+
 
 @dataclass(frozen=True)
 class Operand:
