@@ -202,6 +202,41 @@ def product_added_to_a_stored_value(a):
     return plgpu.kernel(body, out_type=OUT, scratch_types=PRODUCT)(a)
 
 
+def rows_that_are_still_to_come(a):
+    """The first rows are on their way when all are read: who asks for the result leaves these out."""
+
+    def body(a_gmem, o_gmem, x, first, rest):
+        plgpu.copy_gmem_to_smem(a_gmem.at[pl.ds(8, 120)], x.at[pl.ds(8, 120)], rest)
+        plgpu.copy_gmem_to_smem(a_gmem.at[pl.ds(0, 8)], x.at[pl.ds(0, 8)], first)
+        plgpu.barrier_wait(rest)
+        o_gmem[...] = x[...]
+        plgpu.barrier_wait(first)
+
+    scratch = [plgpu.SMEM(SHAPE, jnp.float32), plgpu.Barrier(), plgpu.Barrier()]
+    return plgpu.kernel(body, out_type=OUT, scratch_types=scratch)(a)
+
+
+def block_past_the_end(a):
+    """The last block copies nothing, and does nothing with what it reads."""
+
+    def body(a_gmem, o_gmem, x, bar):
+        inside = jax.lax.axis_index("g") < 1
+
+        @pl.when(inside)
+        def _():
+            plgpu.copy_gmem_to_smem(a_gmem, x, bar)
+            plgpu.barrier_wait(bar)
+
+        value = x[...]
+
+        @pl.when(inside)
+        def _():
+            o_gmem[...] = value
+
+    scratch = [plgpu.SMEM(SHAPE, jnp.float32), plgpu.Barrier()]
+    return plgpu.kernel(body, out_type=OUT, scratch_types=scratch, grid=(2,), grid_names=("g",))(a)
+
+
 if __name__ == "__main__":
     array = jnp.ones(SHAPE, jnp.float32)
     ring_of_one_thread(array)
@@ -212,6 +247,8 @@ if __name__ == "__main__":
     copies_that_only_some_steps_wait_for(array)
     value_kept_while_scopes_come_and_go(array)
     made_by_a_function(array)
+    rows_that_are_still_to_come(array)
+    block_past_the_end(array)
     half = jnp.ones(SHAPE, jnp.float16)
     sum_of_products(half)
     products_that_one_arrival_ends(half)
