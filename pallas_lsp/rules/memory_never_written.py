@@ -27,7 +27,7 @@ def _(k):
 Safe: the first product is stored instead of added. Nothing is offered for other reads.
 
 ## Applies to
-Mosaic GPU; jax 0.10, 0.11 and 0.12.
+Mosaic GPU; jax 0.10, 0.11 and 0.12. Memory that some other condition writes is left alone.
 
 ## Source
 The kernel followed step by step; jax looks at it in no version.
