@@ -24,8 +24,8 @@ o_smem[...] = x_smem[...] * 2.0
 Safe: waiting for the copy before the first read is what was meant.
 
 ## Applies to
-Mosaic GPU and TPU; jax 0.10, 0.11 and 0.12. A read of more than the copy brings is left alone where the kernel is followed
-step by step: what is still to come may be masked in it.
+Mosaic GPU and TPU; jax 0.10, 0.11 and 0.12. A read of more than the copy brings is left alone where the kernel
+is followed step by step: what is still to come may be masked in it.
 
 ## Source
 `copy_gmem_to_smem_p` in `jax/_src/pallas/mosaic_gpu/primitives.py`, `dma_start_p` in
