@@ -143,6 +143,8 @@ KERNEL = "def kernel(x_ref, o_ref, *, scale=1):\n    o_ref[...] = x_ref[...]\n\n
 PASSED = [
     ("pl.pallas_call(kernel(x, o), out_shape=o)(x)", "pl.pallas_call(kernel, out_shape=o)(x)"),
     ("pl.pallas_call(kernel(scale=2), out_shape=o)(x)", "pl.pallas_call(functools.partial(kernel, scale=2), out_"),
+    ("pl.run_scoped(kernel(), buffer, buffer)", "pl.run_scoped(kernel, buffer, buffer)"),
+    ("pl.run_state(kernel(x_ref=x))(x)", "pl.run_state(functools.partial(kernel, x_ref=x))(x)"),
     ("pl.pallas_call(functools.partial(kernel(x), scale=2), out_shape=o)(x)", "functools.partial(kernel, scale=2)"),
 ]
 
@@ -159,7 +161,8 @@ def test_kernels_that_are_called(body: str, fixed: str) -> None:
 
 def test_what_makes_a_kernel_is_called() -> None:
     made = "def make(n):\n    def kernel(x_ref, o_ref):\n        o_ref[...] = x_ref[...]\n\n    return kernel\n\n\n"
-    assert not read(made + "pl.pallas_call(make(2), out_shape=o)(x)", "kernel-called")[1]
+    for use in ("pl.pallas_call(make(2), out_shape=o)(x)", "pl.run_scoped(make(2), buffer)"):
+        assert not read(made + use, "kernel-called")[1]
 
 
 def test_backends_that_are_not_imported() -> None:
