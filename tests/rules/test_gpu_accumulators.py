@@ -29,7 +29,7 @@ def body(a, b, o, a_s, b_s, bar{names}):
         scratch=(
             "plgpu.SMEM((64, 64), jnp.float16, transforms=T)",
             "plgpu.SMEM((64, 128), jnp.float16, transforms=T)",
-            "plgpu.Barrier(num_arrivals=2)",
+            f"plgpu.Barrier(num_arrivals={4 if options else 2})",  # each thread copies both
             *scratch,
         ),
         options=options or (),
