@@ -30,18 +30,11 @@ Mosaic GPU; jax 0.10, 0.11 and 0.12.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
-
-from pallas_lsp.model import Fault, Finding, Fix, Related, Severity
+from pallas_lsp.model import Fault, Finding, Related, Severity
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.findings import suggested
-from pallas_lsp.rules.shared.gpu_operands import allocation
-from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.arrivals import allocated_at, barrier_name, wait_for
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
 from pallas_lsp.rules.shared.wording import count_text
-from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("barriers",)
@@ -53,12 +46,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     came, expected = int(fault.facts.get("arrivals", 0)), int(fault.facts.get("expected", 0))
     wait = spot_of(fault, context)
     where = narrow(wait) if wait is not None else context.locate(fault)
-    name = "This barrier"
-    if wait is not None and isinstance(wait.node, ast.Call):
-        given = wait.syntax.arguments(wait.node).get(0, "barrier")
-        name = f"`{short(wait.syntax.source(given), 40)}`" if given is not None else name
-    made = fault.facts.get("allocation")
-    barrier = allocation(made).spot(context) if isinstance(made, Mapping) else None
+    name, barrier = barrier_name(wait), allocated_at(fault, context)
     text = f"{name} waits for {count_text(expected, 'arrival')}, but {_came(came)} before this wait"
     if fault.facts.get("waits") != 1:
         text += " and after the wait before it"
@@ -68,22 +56,9 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     others = list(related(fault, context, "This arrives once."))
     if barrier is not None:
         others.append(Related(barrier.location, f"The barrier waits for {count_text(expected, 'arrival')}."))
-    fix = _fix(barrier, came) if barrier is not None and came and fault.facts.get("waits") == 1 else None
+    fix = wait_for(barrier, came) if barrier is not None and came and fault.facts.get("waits") == 1 else None
     return silent_finding(__name__, fault, context, where, text, others, [fix], Severity.ERROR)
 
 
 def _came(number: int) -> str:
     return "none comes" if not number else f"only {number} come{'s' if number == 1 else ''}"
-
-
-def _fix(barrier: Spot, came: int) -> Fix | None:
-    """The number of arrivals that come, where the barrier is allocated."""
-    call = barrier.node
-    if not isinstance(call, ast.Call):
-        return None
-    given = barrier.syntax.arguments(call).get(0, "num_arrivals")
-    if given is None or given not in ast.walk(call):
-        return None
-    edits = Editor(barrier.path, barrier.syntax)
-    edits.replace(given, str(came))
-    return suggested(f"Wait for {count_text(came, 'arrival')}", edits)

@@ -33,18 +33,11 @@ Mosaic GPU; jax 0.10, 0.11 and 0.12.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
-
-from pallas_lsp.model import Fault, Finding, Fix, Related
+from pallas_lsp.model import Fault, Finding, Related
 from pallas_lsp.rules.context import Context
-from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.findings import suggested
-from pallas_lsp.rules.shared.gpu_operands import allocation
-from pallas_lsp.rules.shared.places import Spot
+from pallas_lsp.rules.shared.arrivals import allocated_at, barrier_name, wait_for
 from pallas_lsp.rules.shared.silent import checked, narrow, related, silent_finding, spot_of
 from pallas_lsp.rules.shared.wording import count_text
-from pallas_lsp.source.edits import Editor
 
 SINCE = "0.1.0"
 CONSTRUCTS = ("barriers", "copies")
@@ -56,12 +49,7 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     came, expected = int(fault.facts.get("arrivals", 0)), int(fault.facts.get("expected", 0))
     wait = spot_of(fault, context)
     where = narrow(wait) if wait is not None else context.locate(fault)
-    name = "This barrier"
-    if wait is not None and isinstance(wait.node, ast.Call):
-        given = wait.syntax.arguments(wait.node).get(0, "barrier")
-        name = f"`{short(wait.syntax.source(given), 40)}`" if given is not None else name
-    made = fault.facts.get("allocation")
-    barrier = allocation(made).spot(context) if isinstance(made, Mapping) else None
+    name, barrier = barrier_name(wait), allocated_at(fault, context)
     text = (
         f"{name} opens after {count_text(expected, 'arrival')}, but {came} come before this wait: it returns while a "
         "copy is still under way, and what that brings is read too early."
@@ -69,22 +57,5 @@ def judge(fault: Fault, context: Context) -> Finding | None:
     others = list(related(fault, context, "This arrives once."))
     if barrier is not None:
         others.append(Related(barrier.location, f"The barrier opens after {count_text(expected, 'arrival')}."))
-    fix = _fix(barrier, came) if barrier is not None else None
+    fix = wait_for(barrier, came) if barrier is not None else None
     return silent_finding(__name__, fault, context, where, text, others, [fix])
-
-
-def _fix(barrier: Spot, came: int) -> Fix | None:
-    """The number of arrivals that come, where the barrier is allocated."""
-    call = barrier.node
-    if not isinstance(call, ast.Call):
-        return None
-    edits = Editor(barrier.path, barrier.syntax)
-    given = barrier.syntax.arguments(call).get(0, "num_arrivals")
-    if given is not None:
-        edits.replace(given, str(came))
-    elif call.args or any(each.arg is None for each in call.keywords):
-        return None
-    else:
-        end = barrier.syntax.span(call.func)[1]
-        edits.insert(end + 1, f"num_arrivals={came}" + (", " if call.keywords else ""))
-    return suggested(f"Wait for {count_text(came, 'arrival')}", edits)

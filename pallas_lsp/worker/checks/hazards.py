@@ -109,12 +109,8 @@ class Hazards:
             facts = {"read": name, "copy": write.name, "memory_space": memory.space}
             self._report("read-before-wait", chain, facts, write, "the copy that is not waited for")
             return
-        for store in self._uncommitted.get(memory, ()):
-            needed = name in _BY_PROXY if memory.space == "smem" else True
-            if needed and store.region.meets(region):
-                text = "the store that is not committed"
-                self._report("store-without-commit", chain, {"reader": name, "memory_space": memory.space}, store, text)
-                return
+        if (name in _BY_PROXY or memory.space != "smem") and self._not_committed(name, region, chain):
+            return
         self._note(self._reads, Access(name, region, chain, thread.number, thread.tick(), token))
 
     def write(
@@ -144,16 +140,22 @@ class Hazards:
             facts = {"reader": other.name, "writer": name}
             self._report("smem-overwritten-in-use", chain, facts, other, "the read that is not waited for")
             return
-        for store in self._uncommitted.get(memory, ()) if token is not None or memory.space == "tmem" else ():
-            if store.region.meets(region):
-                text = "the store that is not committed"
-                self._report("store-without-commit", chain, {"reader": name, "memory_space": memory.space}, store, text)
-                return
+        if (token is not None or memory.space == "tmem") and self._not_committed(name, region, chain):
+            return
         access = Access(name, region, chain, thread.number, thread.tick(), token)
         self._note(self._writes, access)
         self._stored.add((id(chain[-1]), thread.number, region))
         if token is None:
             self._note(self._uncommitted, access)
+
+    def _not_committed(self, name: str, region: Region, chain: Chain) -> bool:
+        """Whether a store to a place is not committed yet, which is then told."""
+        for store in self._uncommitted.get(region.memory, ()):
+            if store.region.meets(region):
+                facts = {"reader": name, "memory_space": region.memory.space}
+                self._report("store-without-commit", chain, facts, store, "the store that is not committed")
+                return True
+        return False
 
     def _alike(self, write: Access, thread: int) -> bool:
         """Whether a thread writes the same place by the same operation: threads that do the same work do no harm."""
