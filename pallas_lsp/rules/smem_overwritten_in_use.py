@@ -38,13 +38,10 @@ version checks it.
 
 from __future__ import annotations
 
-import ast
-
 from pallas_lsp.model import Fault, Finding, Related
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.async_order import wait_between
-from pallas_lsp.rules.shared.gpu_operands import called
+from pallas_lsp.rules.shared.async_order import memory_used, wait_between
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related_spots, silent_finding, spot_of
 
@@ -89,9 +86,5 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 def _target(write: Spot | None) -> str:
     """What is written, as the source names it."""
-    node = write.node if write is not None else None
-    if write is not None and isinstance(node, ast.Call) and called(write.syntax, node) == "copy_gmem_to_smem":
-        node = write.syntax.arguments(node).get(1, "dst")
-    elif isinstance(node, ast.Subscript):
-        node = node.value
+    node = memory_used(write)
     return f"`{short(write.syntax.source(node), 40)}`" if write is not None and node is not None else "SMEM"

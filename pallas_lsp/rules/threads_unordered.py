@@ -39,7 +39,7 @@ import ast
 from pallas_lsp.model import Fault, Finding, Related
 from pallas_lsp.rules.context import Context
 from pallas_lsp.rules.messages import short
-from pallas_lsp.rules.shared.gpu_operands import called
+from pallas_lsp.rules.shared.async_order import memory_used
 from pallas_lsp.rules.shared.places import Spot
 from pallas_lsp.rules.shared.silent import checked, narrow, related_spots, silent_finding, spot_of
 
@@ -66,10 +66,6 @@ def judge(fault: Fault, context: Context) -> Finding | None:
 
 
 def _target(use: Spot | None) -> str:
-    node = use.node if use is not None else None
-    if use is not None and isinstance(node, ast.Call) and called(use.syntax, node) == "copy_gmem_to_smem":
-        node = use.syntax.arguments(node).get(1, "dst")
-    elif isinstance(node, ast.Subscript):
-        node = node.value
+    node = memory_used(use)
     named = use is not None and isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
     return f"`{short(use.syntax.source(node), 40)}`" if named and use is not None and node is not None else "Memory"

@@ -31,6 +31,14 @@ def block_of(syntax: Syntax, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
+def memory_used(use: Spot | None) -> ast.AST | None:
+    """The ref that a copy into SMEM or an indexed expression is about; of other expressions the whole."""
+    node = use.node if use is not None else None
+    if use is not None and isinstance(node, ast.Call) and called(use.syntax, node) == "copy_gmem_to_smem":
+        return use.syntax.arguments(node).get(1, "dst")
+    return node.value if isinstance(node, ast.Subscript) else node
+
+
 def commit_before(use: Spot, name: str = "commit_smem") -> Fix | None:
     """``plgpu.commit_smem()`` before the statement of a use."""
     statement = own_statement(use)
